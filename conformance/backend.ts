@@ -1,35 +1,35 @@
-// The text of a `backend` block → what a scripted backend does on each connection.
+// Parses a `backend` block into the steps of a scripted backend on each connection.
 
 import type { Step } from '../spec/support/backend.ts'
 import { readMessage } from './message.ts'
 import { millisecondsOf, parseScript } from './script.ts'
 
 /** `> connection` starts the script of the next connection. */
-export function backendScripts(text: string): Step[][] {
+export function parseBackendScripts(text: string): Step[][] {
   const scripts: Step[][] = [[]]
   for (const part of parseScript(text)) {
     if (part.directive === 'connection') scripts.push([])
     else if (part.bytes !== undefined) scripts.at(-1)!.push({ send: part.bytes })
-    else scripts.at(-1)!.push(stepOf(part.directive, part.argument))
+    else scripts.at(-1)!.push(parseStep(part.directive, part.argument))
   }
   if (scripts.length > 1 && scripts[0]!.length === 0) scripts.shift()
-  return scripts.map(complete)
+  return scripts.map(completeScript)
 }
 
-/** A script answers requests: it waits for one first, and begins again behind its last step. */
-function complete(script: Step[]): Step[] {
+/** Makes a script wait for a request first and start again after its last step. */
+function completeScript(script: Step[]): Step[] {
   const [first] = script
-  const isEager = first !== undefined && !('send' in first)
-  const steps: Step[] = isEager ? script : [{ wait: wholeRequest }, ...script]
+  const startsWithoutRequest = first !== undefined && !('send' in first)
+  const steps: Step[] = startsWithoutRequest ? script : [{ wait: findRequestEnd }, ...script]
   return steps.some((step) => 'wait' in step || 'hold' in step)
     ? [...steps, { again: true }]
     : steps
 }
 
-function stepOf(directive: string, argument: string): Step {
+function parseStep(directive: string, argument: string): Step {
   switch (directive) {
     case 'wait':
-      return { wait: awaited(argument) }
+      return { wait: parseWait(argument) }
     case 'sleep':
       return { sleep: millisecondsOf(argument) }
     case 'hold':
@@ -39,22 +39,23 @@ function stepOf(directive: string, argument: string): Step {
     case 'close':
       return { close: true }
     default:
-      throw new Error(`unknown directive of a backend: ${directive}`)
+      throw new Error(`unknown backend directive: ${directive}`)
   }
 }
 
-function awaited(argument: string): RegExp | ((text: string) => number) {
-  if (argument === '') return wholeRequest
+function parseWait(argument: string): RegExp | ((text: string) => number) {
+  if (argument === '') return findRequestEnd
   if (argument === 'head') return /\r\n\r\n/
   const text = /^for (.+)$/.exec(argument)?.[1]
-  if (text === undefined) throw new Error(`wait, wait head or wait for <text>, not ${argument}`)
-  return (heard) => {
-    const at = heard.indexOf(text)
+  if (text === undefined)
+    throw new Error(`expected wait, wait head or wait for <text>, found wait ${argument}`)
+  return (received) => {
+    const at = received.indexOf(text)
     return at < 0 ? -1 : at + text.length
   }
 }
 
-function wholeRequest(text: string): number {
+function findRequestEnd(text: string): number {
   const message = readMessage(text, { role: 'request', hasEnded: false })
   return message?.isComplete === true ? message.length : -1
 }

@@ -1,4 +1,4 @@
-// Reads a case file: markdown whose `##` sections are cases, made of prose and fenced blocks. Pure.
+// Parses a case file: markdown whose `##` sections are cases with prose and fenced blocks. Pure.
 
 const KINDS = [
   'config',
@@ -17,7 +17,7 @@ export type Kind = (typeof KINDS)[number]
 
 export interface Block {
   kind: Kind
-  /** What stands behind the kind on the fence: a number, `every split`, `to 2`. */
+  /** The text after the kind on the fence: a number, `every split`, `to 2`. */
   info: string
   text: string
   line: number
@@ -31,7 +31,7 @@ export interface Case {
 
 export interface CaseFile {
   path: string
-  /** Blocks before the first case: they serve every case that has none of the kind; requests and responses open each. */
+  /** Blocks before the first case: defaults for cases without that kind; requests and responses start every case. */
   shared: Block[]
   cases: Case[]
 }
@@ -49,42 +49,42 @@ export function parseCaseFile(path: string, markdown: string): CaseFile {
         open = null
       } else lines.push(line)
     } else if (line.startsWith('```')) {
-      open = blockOf(line.substring(3), `${path}:${number}`, number)
+      open = parseFence(line.substring(3), `${path}:${number}`, number)
       lines = []
     } else if (line.startsWith('## '))
       file.cases.push({ title: line.substring(3).trim(), line: number, blocks: [] })
   }
-  if (open !== null) throw new Error(`${path}:${open.line}: block without an end`)
-  check(file)
+  if (open !== null) throw new Error(`${path}:${open.line}: block is not closed`)
+  checkCases(file)
   return file
 }
 
-function blockOf(fence: string, place: string, line: number): Block {
+function parseFence(fence: string, location: string, line: number): Block {
   const [word = '', ...rest] = fence.trim().split(/\s+/)
   const kind = KINDS.find((known) => known === word)
   if (kind === undefined)
-    throw new Error(`${place}: unknown block \`${word}\`, expected one of ${KINDS.join(', ')}`)
+    throw new Error(`${location}: unknown block \`${word}\`, expected one of ${KINDS.join(', ')}`)
   return { kind, info: rest.join(' '), text: '', line }
 }
 
-function check(file: CaseFile): void {
+function checkCases(file: CaseFile): void {
   const titles = new Set<string>()
   for (const { title, line, blocks } of file.cases) {
     if (titles.has(title)) throw new Error(`${file.path}:${line}: two cases with the same title`)
     titles.add(title)
     if (!blocks.some(({ kind }) => kind !== 'config' && kind !== 'backend' && kind !== 'env'))
-      throw new Error(`${file.path}:${line}: case that expects nothing`)
+      throw new Error(`${file.path}:${line}: case without an expectation`)
   }
 }
 
-/** What is said in a case, behind the opening that all cases of the file have. */
+/** The requests and responses of a case, after the shared ones of its file. */
 export function conversationOf(file: CaseFile, aCase: Case): Block[] {
-  const isSaid = ({ kind }: Block): boolean => kind === 'request' || kind === 'response'
-  const said = aCase.blocks.filter(isSaid)
-  return said.length === 0 ? [] : [...file.shared.filter(isSaid), ...said]
+  const isMessage = ({ kind }: Block): boolean => kind === 'request' || kind === 'response'
+  const own = aCase.blocks.filter(isMessage)
+  return own.length === 0 ? [] : [...file.shared.filter(isMessage), ...own]
 }
 
-/** The blocks of a kind that hold for a case: its own, or the shared ones. */
+/** The blocks of a kind for a case: its own, or the shared ones. */
 export function blocksOf(file: CaseFile, aCase: Case, kind: Kind): Block[] {
   const own = aCase.blocks.filter((block) => block.kind === kind)
   return own.length > 0 ? own : file.shared.filter((block) => block.kind === kind)

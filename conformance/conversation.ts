@@ -1,11 +1,11 @@
-// The client's side of a case: sends its request blocks and judges the answers, in the order of the file.
+// The client of a case: sends the request blocks and checks the responses, in the order of the file.
 
 import type { NetConnectOpts } from 'node:net'
 import { RawClient } from '../spec/support/raw-client.ts'
-import { areEvents, eventsFit, eventsIn, eventsOf, sayEvents } from './events.ts'
-import { fitsAtStart } from './holes.ts'
-import type { Kept } from './holes.ts'
-import { differences, expectedOf, headDifferences, quote } from './match.ts'
+import { areEvents, eventsFit, parseEvents, parseExpectedEvents, formatEvents } from './events.ts'
+import { fitsAtStart } from './placeholders.ts'
+import type { Kept } from './placeholders.ts'
+import { differences, parseExpected, headDifferences, quote } from './match.ts'
 import type { Expected } from './match.ts'
 import { readMessage } from './message.ts'
 import type { Message } from './message.ts'
@@ -18,30 +18,31 @@ const APART_MS = 5
 
 export type Cut = (bytes: Buffer) => Buffer[]
 
-export interface Surroundings {
+/** What a conversation needs from the running case. */
+export interface CaseContext {
   target: NetConnectOpts
-  /** Lets backends that hold go on. */
+  /** Resumes backends at a `hold` step. */
   release(): void
   signal(name: NodeJS.Signals): void
-  /** Waits until backends heard this, or the gateway logged it. */
-  told(to: 'backend' | 'log', text: string): Promise<void>
-  /** Waits until the gateway has left all connections to backends. */
-  left(): Promise<void>
+  /** Waits until a backend received the text, or the gateway logged it. */
+  waitForText(where: 'backend' | 'log', text: string): Promise<void>
+  /** Waits until the gateway has closed all connections to backends. */
+  waitForClosedBackends(): Promise<void>
 }
 
 export class Conversation {
-  readonly #around: Surroundings
-  /** What the answers of a case told, for its later requests. */
+  readonly #context: CaseContext
+  /** Values from the responses of a case, for its later requests. */
   readonly #kept: Kept
   #client: RawClient | null = null
-  /** Methods of the requests on this connection that await their final answer. */
+  /** Methods of the requests on this connection that wait for their final response. */
   #methods: string[] = []
   #unparsed = ''
-  /** Events judged of a stream that goes on, which stays unread until its end; -1 without one. */
-  #judged = -1
+  /** Events already checked of an open stream, which stays in the buffer until its end; -1 without a stream. */
+  #checkedEvents = -1
 
-  constructor(around: Surroundings, kept: Kept) {
-    this.#around = around
+  constructor(context: CaseContext, kept: Kept) {
+    this.#context = context
     this.#kept = kept
   }
 
@@ -52,8 +53,8 @@ export class Conversation {
   async request(text: string, cut: Cut = cutAtMarks): Promise<void> {
     let sent: RawClient | null = null
     for (const part of parseScript(text)) {
-      if (part.bytes === undefined) await this.#direct(part.directive, part.argument)
-      // The rest of a request that was answered and cut meanwhile is no request on another connection.
+      if (part.bytes === undefined) await this.#runDirective(part.directive, part.argument)
+      // If the connection was closed after an early response, the rest must not go to a new connection.
       else if (sent === null || sent !== this.#client || sent.end === 'open') {
         await this.#send(part.bytes, cut)
         sent = this.#client
@@ -61,7 +62,7 @@ export class Conversation {
     }
   }
 
-  async #direct(directive: string, argument: string): Promise<void> {
+  async #runDirective(directive: string, argument: string): Promise<void> {
     switch (directive) {
       case 'connect':
         this.close()
@@ -74,17 +75,17 @@ export class Conversation {
       case 'close':
         return this.#client?.halfClose()
       case 'release':
-        return this.#around.release()
+        return this.#context.release()
       case 'signal':
-        return this.#around.signal(argument as NodeJS.Signals)
+        return this.#context.signal(argument as NodeJS.Signals)
       case 'heard':
-        return this.#around.told('backend', argument)
+        return this.#context.waitForText('backend', argument)
       case 'logged':
-        return this.#around.told('log', argument)
+        return this.#context.waitForText('log', argument)
       case 'left':
-        return this.#around.left()
+        return this.#context.waitForClosedBackends()
       default:
-        throw new Error(`unknown directive of a request: ${directive}`)
+        throw new Error(`unknown request directive: ${directive}`)
     }
   }
 
@@ -105,8 +106,8 @@ export class Conversation {
     this.close()
     this.#methods = []
     this.#unparsed = ''
-    this.#judged = -1
-    this.#client = await RawClient.connect(this.#around.target)
+    this.#checkedEvents = -1
+    this.#client = await RawClient.connect(this.#context.target)
     return this.#client
   }
 
@@ -119,54 +120,57 @@ export class Conversation {
     }
   }
 
-  /** Reads one message (or raw bytes) and says what is wrong with it. */
+  /** Reads one message, events or raw bytes; returns the differences from the expected text. */
   async response(text: string): Promise<string[]> {
     const parts = parseScript(text)
     const expected = parts.find((part) => part.bytes !== undefined)?.bytes ?? ''
     const client = await this.#connectedForReading()
     const wrong: string[] = []
-    if (expected.startsWith('HTTP/')) wrong.push(...(await this.#message(client, expected, parts)))
+    if (expected.startsWith('HTTP/'))
+      wrong.push(...(await this.#checkMessage(client, expected, parts)))
     else if (areEvents(expected) || has(parts, 'end'))
-      wrong.push(...(await this.#events(client, expected, parts)))
-    else if (expected !== '') wrong.push(...(await this.#raw(client, expected)))
+      wrong.push(...(await this.#checkEvents(client, expected, parts)))
+    else if (expected !== '') wrong.push(...(await this.#checkBytes(client, expected)))
     if (wrong.length > 0) return wrong
-    if (has(parts, 'more')) this.#around.release()
+    if (has(parts, 'more')) this.#context.release()
     if (has(parts, 'closed') || has(parts, 'cut')) {
-      await client.settled(() => false, ANSWER_MS, 'the connection to end').catch(note(wrong))
+      await client
+        .settled(() => false, ANSWER_MS, 'the connection to end')
+        .catch(recordError(wrong))
       if (client.text !== '') wrong.push(`more than expected: ${quote(client.text)}`)
     }
     return wrong
   }
 
-  /** A closed connection can still be judged, so it is not replaced here. */
+  /** A closed connection may still have unread data, so it is not replaced here. */
   async #connectedForReading(): Promise<RawClient> {
     return this.#client ?? this.#connected()
   }
 
-  async #message(client: RawClient, text: string, parts: Part[]): Promise<string[]> {
-    const expected = expectedOf(text)
+  async #checkMessage(client: RawClient, text: string, parts: Part[]): Promise<string[]> {
+    const expected = parseExpected(text)
     const isMore = has(parts, 'more')
     const isCut = has(parts, 'cut')
-    if (isMore && isStream(expected)) return this.#stream(client, expected, parts)
+    if (isMore && isStream(expected)) return this.#checkStreamStart(client, expected, parts)
     const isDone = (): boolean => {
-      const message = this.#read(client)
+      const message = this.#readResponse(client)
       if (message === null || isCut) return false
       return message.isComplete || (isMore && fitsAtStart(expected.body, message.body) >= 0)
     }
     const wrong: string[] = []
-    await client.settled(isDone, ANSWER_MS, 'the answer').catch(note(wrong))
-    const message = this.#read(client)
+    await client.settled(isDone, ANSWER_MS, 'the answer').catch(recordError(wrong))
+    const message = this.#readResponse(client)
     if (message === null) return [...wrong, `no answer but ${quote(client.text)}`]
-    const judged = isMore ? soFar(expected, message) : message
-    wrong.push(...differences(expected, judged, this.#kept))
+    const checked = isMore ? trimToExpected(expected, message) : message
+    wrong.push(...differences(expected, checked, this.#kept))
     if (!isMore && isCut === message.isComplete)
       wrong.push(isCut ? 'answer is complete, not cut' : `answer is cut: ${quote(message.body)}`)
-    client.take(judged.length)
+    client.take(checked.length)
     if (!/^\S+ 1\d\d/.test(message.start)) this.#methods.shift()
     return wrong
   }
 
-  #read(client: RawClient): Message | null {
+  #readResponse(client: RawClient): Message | null {
     return readMessage(client.text, {
       role: 'response',
       method: this.#methods[0],
@@ -174,50 +178,51 @@ export class Conversation {
     })
   }
 
-  /** An event stream that goes on: its head, and its first events. */
-  async #stream(client: RawClient, expected: Expected, parts: Part[]): Promise<string[]> {
+  /** Checks the head and the first events of a stream that stays open. */
+  async #checkStreamStart(client: RawClient, expected: Expected, parts: Part[]): Promise<string[]> {
     const wrong: string[] = []
-    const isDone = (): boolean => this.#read(client) !== null
-    await client.settled(isDone, ANSWER_MS, 'the answer').catch(note(wrong))
-    const message = this.#read(client)
+    const isDone = (): boolean => this.#readResponse(client) !== null
+    await client.settled(isDone, ANSWER_MS, 'the answer').catch(recordError(wrong))
+    const message = this.#readResponse(client)
     if (message === null) return [...wrong, `no answer but ${quote(client.text)}`]
     wrong.push(...headDifferences(expected, message, this.#kept))
     if (wrong.length > 0) return wrong
-    this.#judged = 0
-    return this.#events(client, expected.body, parts)
+    this.#checkedEvents = 0
+    return this.#checkEvents(client, expected.body, parts)
   }
 
-  /** The next events of a stream, or the last ones, or its end. */
-  async #events(client: RawClient, text: string, parts: Part[]): Promise<string[]> {
-    if (this.#judged < 0) return ['there is no event stream that goes on']
+  /** Checks the next events of a stream, or the last ones and its end. */
+  async #checkEvents(client: RawClient, text: string, parts: Part[]): Promise<string[]> {
+    if (this.#checkedEvents < 0) return ['no event stream is open']
     const isMore = has(parts, 'more')
-    const expected = eventsOf(text)
-    const end = this.#judged + expected.length
-    const came = (): ReturnType<typeof eventsIn> => eventsIn(this.#read(client)?.content ?? '')
+    const expected = parseExpectedEvents(text)
+    const end = this.#checkedEvents + expected.length
+    const receivedEvents = (): ReturnType<typeof parseEvents> =>
+      parseEvents(this.#readResponse(client)?.content ?? '')
     const isDone = (): boolean =>
-      this.#read(client)?.isComplete === true || (isMore && came().length >= end)
+      this.#readResponse(client)?.isComplete === true || (isMore && receivedEvents().length >= end)
     const wrong: string[] = []
-    await client.settled(isDone, ANSWER_MS, quote(text)).catch(note(wrong))
-    const actual = came().slice(this.#judged, isMore ? end : undefined)
+    await client.settled(isDone, ANSWER_MS, quote(text)).catch(recordError(wrong))
+    const actual = receivedEvents().slice(this.#checkedEvents, isMore ? end : undefined)
     if (!eventsFit(expected, actual, this.#kept))
-      wrong.push(`events ${quote(sayEvents(actual))}, expected ${quote(sayEvents(expected))}`)
-    const message = this.#read(client)
+      wrong.push(`events ${quote(formatEvents(actual))}, expected ${quote(formatEvents(expected))}`)
+    const message = this.#readResponse(client)
     if (!isMore && message?.isComplete !== true) wrong.push('the stream is cut')
-    if (isMore) this.#judged = end
+    if (isMore) this.#checkedEvents = end
     else this.#leaveStream(client, message)
     return wrong
   }
 
   #leaveStream(client: RawClient, message: Message | null): void {
-    this.#judged = -1
+    this.#checkedEvents = -1
     client.take(message?.length ?? 0)
     this.#methods.shift()
   }
 
-  async #raw(client: RawClient, expected: string): Promise<string[]> {
+  async #checkBytes(client: RawClient, expected: string): Promise<string[]> {
     const isDone = (): boolean => fitsAtStart(expected, client.text) >= 0
     const wrong: string[] = []
-    await client.settled(isDone, ANSWER_MS, quote(expected)).catch(note(wrong))
+    await client.settled(isDone, ANSWER_MS, quote(expected)).catch(recordError(wrong))
     const length = fitsAtStart(expected, client.text)
     if (length < 0) return [...wrong, `bytes ${quote(client.text)}, expected ${quote(expected)}`]
     client.take(length)
@@ -225,14 +230,14 @@ export class Conversation {
   }
 }
 
-/** The part of an unfinished message that a case speaks of. */
-function soFar(expected: Expected, message: Message): Message {
+/** The part of an unfinished message that the case expects. */
+function trimToExpected(expected: Expected, message: Message): Message {
   const length = Math.max(0, fitsAtStart(expected.body, message.body))
   const body = message.body.substring(0, length)
   return { ...message, body, content: body, length: message.length - message.body.length + length }
 }
 
-/** A stream may be silent at first. */
+/** A stream may start without events. */
 function isStream({ fields, body }: Expected): boolean {
   const isNamed = fields.some(([name, value]) => name + value === 'content-typetext/event-stream')
   return areEvents(body) || (body === '' && isNamed)
@@ -242,7 +247,7 @@ function has(parts: Part[], directive: string): boolean {
   return parts.some((part) => part.directive === directive)
 }
 
-function note(wrong: string[]): (error: unknown) => void {
+function recordError(wrong: string[]): (error: unknown) => void {
   return (error) => void wrong.push(error instanceof Error ? error.message : String(error))
 }
 

@@ -1,39 +1,39 @@
-// Events of a stream, as a case writes them and as they came: compared event by event, whatever ends the lines. Pure.
+// Parses and compares server-sent events, event by event and with any line ends. Pure.
 
-import { fits } from './holes.ts'
-import type { Kept } from './holes.ts'
+import { fits } from './placeholders.ts'
+import type { Kept } from './placeholders.ts'
 import { jsonFits } from './json.ts'
 
-/** Its fields by name; several of a name are joined by line breaks, as `data` is. */
+/** Field values by name; repeated fields are joined by line breaks, as `data` is. */
 type Event = ReadonlyMap<string, string>
 
-/** Whether a body in a case is written as events, and not as the bytes of chunks. */
+/** Whether an expected body is written as events and not as chunked bytes. */
 export function areEvents(text: string): boolean {
   return /^(?:event|data|id|retry):/.test(text)
 }
 
-/** Those that are whole; comments are none. */
-export function eventsIn(text: string): Event[] {
+/** Parses the complete events; comments are skipped. */
+export function parseEvents(text: string): Event[] {
   const lines = text.split(/\r\n|\n|\r/)
   const events: Event[] = []
   let event = new Map<string, string>()
-  // What stands behind the last line break is no line yet.
+  // The text after the last line break is not a complete line.
   for (const line of lines.slice(0, -1)) {
     const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/.exec(line) ?? []
     if (line === '' && event.size > 0) {
       events.push(event)
       event = new Map()
     } else if (name !== '') {
-      const before = event.get(name)
-      event.set(name, before === undefined ? value : `${before}\n${value}`)
+      const previous = event.get(name)
+      event.set(name, previous === undefined ? value : `${previous}\n${value}`)
     }
   }
   return events
 }
 
-/** As a case writes them: the last needs no empty line. */
-export function eventsOf(text: string): Event[] {
-  return eventsIn(`${text}\n\n`)
+/** Parses the events of a case, whose last event needs no empty line. */
+export function parseExpectedEvents(text: string): Event[] {
+  return parseEvents(`${text}\n\n`)
 }
 
 export function eventsFit(
@@ -47,14 +47,17 @@ export function eventsFit(
 
 function eventFits(expected: Event, actual: Event, kept: Kept | undefined): boolean {
   if (expected.size !== actual.size) return false
-  return [...expected].every(([name, wanted]) => {
-    const given = actual.get(name)
-    if (given === undefined) return false
-    return fits(wanted, given, kept) || (name === 'data' && jsonFits(wanted, given, kept))
+  return [...expected].every(([name, expectedValue]) => {
+    const actualValue = actual.get(name)
+    if (actualValue === undefined) return false
+    return (
+      fits(expectedValue, actualValue, kept) ||
+      (name === 'data' && jsonFits(expectedValue, actualValue, kept))
+    )
   })
 }
 
-export function sayEvents(events: readonly Event[]): string {
+export function formatEvents(events: readonly Event[]): string {
   return events
     .map((event) => [...event].map(([name, value]) => `${name}: ${value}`).join('\n'))
     .join('\n\n')

@@ -1,4 +1,4 @@
-// One run of the built gateway on a configuration of a case.
+// One process of the built gateway with the configuration of a case.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -12,7 +12,7 @@ const START_MS = 30_000
 const EXIT_MS = 30_000
 
 export class GatewayProcess {
-  /** Everything it wrote, line by line, stdout and stderr together. */
+  /** All output lines of stdout and stderr. */
   readonly lines: string[] = []
   stderr = ''
   readonly exited: Promise<number | null>
@@ -26,13 +26,14 @@ export class GatewayProcess {
     writeFileSync(file, config)
     const [program = '', ...args] = command
     // Cases run in parallel with each other and with other programs that use the default ports.
-    const unless = (key: string): string | undefined => (config.includes(key) ? undefined : 'off')
+    const offUnlessSet = (key: string): string | undefined =>
+      config.includes(key) ? undefined : 'off'
     this.#child = spawn(program, [...args, '-f', file], {
       env: {
         ...process.env,
-        ADMIN_ADDR: unless('adminAddr'),
-        STATS_ADDR: unless('statsAddr'),
-        READINESS_ADDR: unless('readinessAddr'),
+        ADMIN_ADDR: offUnlessSet('adminAddr'),
+        STATS_ADDR: offUnlessSet('statsAddr'),
+        READINESS_ADDR: offUnlessSet('readinessAddr'),
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -45,19 +46,19 @@ export class GatewayProcess {
         resolve(code)
       })
     })
-    this.#child.stdout?.setEncoding('utf8').on('data', this.#reader())
-    const reader = this.#reader()
+    this.#child.stdout?.setEncoding('utf8').on('data', this.#createLineReader())
+    const reader = this.#createLineReader()
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text
       reader(text)
     })
   }
 
-  /** Waits until the port answers; false when the process ends instead. */
+  /** Waits until the port accepts connections; false if the process exits instead. */
   async isReady(port: number): Promise<boolean> {
     const until = performance.now() + START_MS
     while (!this.#hasExited) {
-      if (await answers(port)) return true
+      if (await acceptsConnections(port)) return true
       if (performance.now() > until)
         throw new Error(`gateway does not listen:\n${this.lines.join('\n')}`)
       await new Promise((resolve) => setTimeout(resolve, 20))
@@ -82,7 +83,7 @@ export class GatewayProcess {
     await this.exited
   }
 
-  #reader(): (text: string) => void {
+  #createLineReader(): (text: string) => void {
     let rest = ''
     return (text) => {
       const lines = (rest + text).split('\n')
@@ -92,7 +93,7 @@ export class GatewayProcess {
   }
 }
 
-async function answers(port: number): Promise<boolean> {
+async function acceptsConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.once('connect', () => {

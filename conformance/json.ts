@@ -1,22 +1,26 @@
-// JSON that is expected: compared by its values, so that the order of members and white space do not count. Pure.
+// Compares JSON by value, so that member order and white space do not matter. Pure.
 
-import { fits } from './holes.ts'
-import type { Kept } from './holes.ts'
+import { fits } from './placeholders.ts'
+import type { Kept } from './placeholders.ts'
 
-/** In front of a hole that stands for a whole value. */
+/** Marks a placeholder that replaces a whole value. */
 const VALUE = '\ue000'
-const BARE_HOLE = /([:[,]\s*)(<[a-z0-9]+(?: \d+)?>)(?=\s*[,}\]])/g
-/** A member of this name allows members that are not listed. */
+const BARE_PLACEHOLDER = /([:[,]\s*)(<[a-z0-9]+(?: \d+)?>)(?=\s*[,}\]])/g
+/** A member with this name allows members that are not listed. */
 const OTHERS = '<any>'
 
-/** False also when one of the two is no JSON. */
+/** Returns false also if one of the two is not JSON. */
 export function jsonFits(expected: string, actual: string, kept?: Kept): boolean {
-  const wanted = parsed(expected.replace(BARE_HOLE, `$1"${VALUE}$2"`))
-  const given = parsed(actual)
-  return wanted !== undefined && given !== undefined && valueFits(wanted, given, kept)
+  const expectedValue = parseOrUndefined(expected.replace(BARE_PLACEHOLDER, `$1"${VALUE}$2"`))
+  const actualValue = parseOrUndefined(actual)
+  return (
+    expectedValue !== undefined &&
+    actualValue !== undefined &&
+    valueFits(expectedValue, actualValue, kept)
+  )
 }
 
-function parsed(text: string): unknown {
+function parseOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -24,25 +28,28 @@ function parsed(text: string): unknown {
   }
 }
 
-function valueFits(wanted: unknown, given: unknown, kept: Kept | undefined): boolean {
-  if (typeof wanted === 'string') {
-    if (wanted.startsWith(VALUE)) return fits(wanted.substring(1), JSON.stringify(given), kept)
-    return typeof given === 'string' && fits(wanted, given, kept)
+function valueFits(expectedValue: unknown, actualValue: unknown, kept: Kept | undefined): boolean {
+  if (typeof expectedValue === 'string') {
+    if (expectedValue.startsWith(VALUE))
+      return fits(expectedValue.substring(1), JSON.stringify(actualValue), kept)
+    return typeof actualValue === 'string' && fits(expectedValue, actualValue, kept)
   }
-  if (typeof wanted !== 'object' || wanted === null) return wanted === given
-  if (typeof given !== 'object' || given === null) return false
-  if (Array.isArray(wanted) !== Array.isArray(given)) return false
-  // Both are objects by the checks above; the items of an array are members as well.
-  return membersFit(wanted as Members, given as Members, kept)
+  if (typeof expectedValue !== 'object' || expectedValue === null)
+    return expectedValue === actualValue
+  if (typeof actualValue !== 'object' || actualValue === null) return false
+  if (Array.isArray(expectedValue) !== Array.isArray(actualValue)) return false
+  // The checks above make both objects; array items are compared as members.
+  return membersFit(expectedValue as Members, actualValue as Members, kept)
 }
 
 type Members = Record<string, unknown>
 
-function membersFit(wanted: Members, given: Members, kept: Kept | undefined): boolean {
-  const names = Object.keys(wanted).filter((name) => name !== OTHERS)
-  const hasOthers = Object.hasOwn(wanted, OTHERS)
-  if (!hasOthers && Object.keys(given).length !== names.length) return false
+function membersFit(expectedValue: Members, actualValue: Members, kept: Kept | undefined): boolean {
+  const names = Object.keys(expectedValue).filter((name) => name !== OTHERS)
+  const hasOthers = Object.hasOwn(expectedValue, OTHERS)
+  if (!hasOthers && Object.keys(actualValue).length !== names.length) return false
   return names.every(
-    (name) => Object.hasOwn(given, name) && valueFits(wanted[name], given[name], kept),
+    (name) =>
+      Object.hasOwn(actualValue, name) && valueFits(expectedValue[name], actualValue[name], kept),
   )
 }

@@ -1,13 +1,13 @@
-// Compares what came with what a case expects. Expected text may have holes. Pure.
+// Compares a message with the expected text of a case, which may have placeholders. Pure.
 
-import { areEvents, eventsFit, eventsIn, eventsOf } from './events.ts'
-import { fits } from './holes.ts'
-import type { Kept } from './holes.ts'
+import { areEvents, eventsFit, parseEvents, parseExpectedEvents } from './events.ts'
+import { fits } from './placeholders.ts'
+import type { Kept } from './placeholders.ts'
 import { jsonFits } from './json.ts'
 import type { Message } from './message.ts'
 import { unchunk } from './message.ts'
 
-/** Fields a proxy may add to any response. */
+/** Headers that a proxy may add to any response. */
 const IGNORED = new Set(['date'])
 
 export interface Expected {
@@ -16,7 +16,7 @@ export interface Expected {
   body: string
 }
 
-export function expectedOf(text: string): Expected {
+export function parseExpected(text: string): Expected {
   const end = text.indexOf('\r\n\r\n')
   const head = end < 0 ? text : text.substring(0, end)
   const [start = '', ...lines] = head.split('\r\n')
@@ -28,7 +28,7 @@ export function expectedOf(text: string): Expected {
   return { start, fields, body: end < 0 ? '' : text.substring(end + 4) }
 }
 
-/** What is wrong with a message, in sentences; nothing when it fits. */
+/** Returns the differences as sentences; empty if the message matches. */
 export function differences(expected: Expected, actual: Message, kept?: Kept): string[] {
   const wrong = headDifferences(expected, actual, kept)
   if (!bodyFits(expected.body, actual, kept))
@@ -43,26 +43,27 @@ export function headDifferences(expected: Expected, actual: Message, kept?: Kept
   return wrong
 }
 
-/** Order and case of names do not count. A line `<any>` allows fields that are not listed. */
+/** Header order and the case of names do not matter. A line `<any>` allows headers that are not listed. */
 function fieldDifferences(
   expected: Expected['fields'],
   actual: Message['fields'],
   kept?: Kept,
 ): string[] {
   const wrong: string[] = []
-  const left = [...actual]
+  const remaining = [...actual]
   for (const [name, value] of expected) {
     if (name === '<any>') continue
-    const at = left.findIndex(([key, given]) => key === name && fits(value, given, kept))
-    if (at >= 0) left.splice(at, 1)
+    const at = remaining.findIndex(([key, other]) => key === name && fits(value, other, kept))
+    if (at >= 0) remaining.splice(at, 1)
     else {
-      const given = actual.filter(([key]) => key === name).map(([, other]) => quote(other))
-      wrong.push(`no field ${name}: ${value}${given.length > 0 ? `, but ${given.join(', ')}` : ''}`)
+      const found = actual.filter(([key]) => key === name).map(([, other]) => quote(other))
+      const note = found.length > 0 ? `, found ${found.join(', ')}` : ''
+      wrong.push(`missing header ${name}: ${value}${note}`)
     }
   }
   if (expected.some(([name]) => name === '<any>')) return wrong
-  for (const [name, value] of left)
-    if (!IGNORED.has(name)) wrong.push(`field that is not expected: ${name}: ${value}`)
+  for (const [name, value] of remaining)
+    if (!IGNORED.has(name)) wrong.push(`unexpected header ${name}: ${value}`)
   return wrong
 }
 
@@ -70,8 +71,9 @@ function bodyFits(expected: string, actual: Message, kept?: Kept): boolean {
   if (fits(expected, actual.body, kept)) return true
   const type = actual.fields.find(([name]) => name === 'content-type')?.[1]
   if (type === 'application/json' && jsonFits(expected, actual.content, kept)) return true
-  if (areEvents(expected)) return eventsFit(eventsOf(expected), eventsIn(actual.content), kept)
-  // The same content in other chunks is the same content.
+  if (areEvents(expected))
+    return eventsFit(parseExpectedEvents(expected), parseEvents(actual.content), kept)
+  // Different chunk sizes with the same content match.
   if (actual.content === actual.body && actual.trailers.length === 0) return false
   const chunks = unchunk(expected)
   return (

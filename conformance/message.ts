@@ -1,32 +1,32 @@
-// Reads one HTTP/1 message out of text, the judge's own way: plain, slow, and without the gateway's code.
+// Parses one HTTP/1 message from text, simply and independently of the gateway's own code.
 
 export interface Message {
   start: string
   fields: [name: string, value: string][]
-  /** Behind the head, as on the wire. */
+  /** The bytes after the head, as sent. */
   body: string
-  /** What the body carries; equal to `body` unless it is chunked. */
+  /** The decoded content; equal to `body` unless it is chunked. */
   content: string
   trailers: [name: string, value: string][]
   isComplete: boolean
-  /** Characters the message takes up. */
+  /** Characters of the whole message. */
   length: number
 }
 
 export interface Reading {
   role: 'request' | 'response'
-  /** The method a response answers. */
+  /** The method of the request that a response answers. */
   method?: string | undefined
-  /** No more will come. */
+  /** Whether the connection has ended. */
   hasEnded: boolean
 }
 
-/** Null while the head is incomplete. */
+/** Returns null while the head is incomplete. */
 export function readMessage(text: string, reading: Reading): Message | null {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return null
   const [start = '', ...lines] = text.substring(0, end).split('\r\n')
-  const fields = lines.map(fieldOf)
+  const fields = lines.map(parseField)
   const rest = text.substring(end + 4)
   const framed = frame(start, fields, rest, reading)
   return { start, fields, ...framed, length: end + 4 + framed.body.length }
@@ -50,7 +50,7 @@ function frame(start: string, fields: Message['fields'], rest: string, reading: 
   return { body: rest, content: rest, trailers: [], isComplete: reading.hasEnded }
 }
 
-/** Takes chunks off the text for as far as they go. */
+/** Decodes chunks as far as the text is complete. */
 export function unchunk(text: string): Framed {
   let at = 0
   let content = ''
@@ -71,11 +71,11 @@ export function unchunk(text: string): Framed {
     const line = text.substring(at, lineEnd)
     at = lineEnd + 2
     if (line === '') return { body: text.substring(0, at), content, trailers, isComplete: true }
-    trailers.push(fieldOf(line))
+    trailers.push(parseField(line))
   }
 }
 
-function fieldOf(line: string): [string, string] {
+function parseField(line: string): [string, string] {
   const colon = line.indexOf(':')
   if (colon < 0) return [line.toLowerCase(), '']
   return [line.substring(0, colon).toLowerCase(), line.substring(colon + 1).trim()]

@@ -24,20 +24,20 @@ interface ExpectedFailure {
   reason: string
 }
 
-const { command, filters } = argumentsOf(process.argv.slice(2))
+const { command, filters } = parseArguments(process.argv.slice(2))
 const expected = (parse(readFileSync(EXPECTED_FAILURES, 'utf8')) ?? []) as ExpectedFailure[]
 const count = { passed: 0, failed: 0, skipped: 0 }
 const failed = new Set<string>()
 const seen = new Set<string>()
 
-const files = caseFiles().map((path) => {
+const files = listCaseFiles().map((path) => {
   const file = parseCaseFile(relative(CASES, path), readFileSync(path, 'utf8'))
-  file.cases = file.cases.filter(({ title }) => isWanted(`${file.path} > ${title}`))
+  file.cases = file.cases.filter(({ title }) => isSelected(`${file.path} > ${title}`))
   return file
 })
 await Promise.all(Array.from({ length: FILES_AT_ONCE }, runFiles))
 
-const stale = expected.filter((entry) => isWanted(entry.case) && !failed.has(entry.case))
+const stale = expected.filter((entry) => isSelected(entry.case) && !failed.has(entry.case))
 for (const { case: name } of stale)
   console.log(`stale in ${EXPECTED_FAILURES}: ${name} ${seen.has(name) ? 'passes' : 'is no case'}`)
 const unexpected = [...failed].filter((name) => !expected.some((entry) => entry.case === name))
@@ -79,18 +79,18 @@ function report(name: string, result: Result): void {
   }
 }
 
-function caseFiles(): string[] {
+function listCaseFiles(): string[] {
   return readdirSync(CASES, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .sort()
     .map((name) => join(CASES, name))
 }
 
-function isWanted(name: string): boolean {
+function isSelected(name: string): boolean {
   return filters.length === 0 || filters.some((filter) => name.includes(filter))
 }
 
-function argumentsOf(args: string[]): { command: string[]; filters: string[] } {
+function parseArguments(args: string[]): { command: string[]; filters: string[] } {
   const at = args.indexOf('--gateway')
   if (at < 0) return { command: [process.execPath, BUILT], filters: args }
   const command = (args[at + 1] ?? '').split(' ')

@@ -1,4 +1,4 @@
-// The text of a block → bytes and directives. A line is a line of HTTP: CRLF is implied. Pure.
+// Parses the text of a block into bytes and directives. Lines are lines of HTTP: CRLF is implied. Pure.
 
 export type Part =
   | { bytes: string; directive?: undefined }
@@ -11,7 +11,7 @@ export function parseScript(text: string): Part[] {
   const parts: Part[] = []
   let lines: string[] = []
   const flush = (): void => {
-    if (lines.length > 0) parts.push({ bytes: withLength(bytesOf(lines)) })
+    if (lines.length > 0) parts.push({ bytes: insertLength(bytesOf(lines)) })
     lines = []
   }
   if (text === '') return parts
@@ -29,23 +29,23 @@ export function parseScript(text: string): Part[] {
 }
 
 /**
- * Each line ends in CRLF, unless a `\` ends it. A head alone gets its empty line; the last line of anything
- * else (a body) gets no CRLF, unless it is empty.
+ * Ends each line with CRLF, unless the line ends with `\`. A head without body gets its empty line; the last line of
+ * anything else (a body) gets no CRLF, unless it is empty.
  */
 export function bytesOf(lines: string[]): string {
   let bytes = ''
-  let isGlued = false
+  let isContinued = false
   for (const line of lines) {
-    isGlued = /(?:^|[^\\])(?:\\\\)*\\$/.test(line)
-    bytes += isGlued ? unescape(line.slice(0, -1)) : unescape(line) + '\r\n'
+    isContinued = /(?:^|[^\\])(?:\\\\)*\\$/.test(line)
+    bytes += isContinued ? unescape(line.slice(0, -1)) : unescape(line) + '\r\n'
   }
-  if (isGlued || lines.at(-1) === '') return bytes
+  if (isContinued || lines.at(-1) === '') return bytes
   const isHead = START_LINE.test(lines[0] ?? '') && !lines.includes('')
   return isHead ? bytes + '\r\n' : bytes.slice(0, -2)
 }
 
-/** `{{length}}` in a head is that of what stands behind it. */
-function withLength(bytes: string): string {
+/** Replaces `{{length}}` in a head by the length of the body. */
+function insertLength(bytes: string): string {
   const body = bytes.substring(bytes.indexOf('\r\n\r\n') + 4).replaceAll('<split>', '')
   return bytes.replace('{{length}}', String(body.length))
 }
@@ -64,6 +64,6 @@ function unescape(line: string): string {
 
 export function millisecondsOf(argument: string): number {
   const found = /^(\d+)(ms|s)$/.exec(argument)
-  if (found === null) throw new Error(`no duration: ${JSON.stringify(argument)}`)
+  if (found === null) throw new Error(`invalid duration: ${JSON.stringify(argument)}`)
   return Number(found[1]) * (found[2] === 's' ? 1000 : 1)
 }

@@ -1,4 +1,4 @@
-// What the cases of one file share: ports, backends, and a gateway that runs as long as its config lasts.
+// What the cases of one file share: ports, backends, and a gateway that is restarted when the config changes.
 
 import { randomUUID } from 'node:crypto'
 import type { NetConnectOpts } from 'node:net'
@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Backend } from '../spec/support/backend.ts'
-import { backendScripts } from './backend.ts'
+import { parseBackendScripts } from './backend.ts'
 import { blocksOf, conversationOf } from './case-file.ts'
 import type { Block, Case, CaseFile } from './case-file.ts'
 import { GatewayProcess, freePort } from './gateway-process.ts'
 
-/** Programs that a config can start: MCP servers on standard input and output, written in nothing but JavaScript. */
+/** Programs that a config can start: MCP servers on stdin and stdout, in plain JavaScript. */
 const PROGRAMS: Record<string, string> = {
   node: process.execPath,
   'mcp-server': pathOf('../spec/support/children/mcp-server.js'),
@@ -32,20 +32,20 @@ export class Stage {
     this.#command = command
   }
 
-  /** Sets the scripts and starts the gateway, unless it runs already on the same config. */
+  /** Sets the backend scripts and starts the gateway, unless it already runs with the same config. */
   async prepare(aCase: Case): Promise<GatewayProcess> {
     for (const backend of this.#backends.values()) await backend.restart([])
     for (const { info, text } of blocksOf(this.#file, aCase, 'backend')) {
       const backend = await this.backend(info === '' ? '1' : info)
-      await backend.restart(...backendScripts(await this.fill(text)))
+      await backend.restart(...parseBackendScripts(await this.fill(text)))
     }
     const env = await this.fill(blocksOf(this.#file, aCase, 'env')[0]?.text ?? '')
     const config = await this.fill(blocksOf(this.#file, aCase, 'config')[0]?.text ?? '')
-    const wanted = `${env}\n${config}`
-    if (this.#gateway?.isRunning === true && this.#config === wanted) return this.#gateway
+    const settings = `${env}\n${config}`
+    if (this.#gateway?.isRunning === true && this.#config === settings) return this.#gateway
     await this.#gateway?.stop()
-    this.#config = wanted
-    this.#gateway = new GatewayProcess(this.#command, config, envOf(env))
+    this.#config = settings
+    this.#gateway = new GatewayProcess(this.#command, config, parseEnv(env))
     return this.#gateway
   }
 
@@ -53,7 +53,7 @@ export class Stage {
     return conversationOf(this.#file, aCase)
   }
 
-  /** The next case gets a gateway of its own. */
+  /** Stops the gateway, so that the next case starts a new one. */
   async discard(): Promise<void> {
     await this.#gateway?.stop()
     this.#gateway = null
@@ -72,7 +72,7 @@ export class Stage {
     return port
   }
 
-  /** Where the config has the admin interface: {{socket}}, or else {{admin}}. */
+  /** The admin address of the config: {{socket}} or {{admin}}. */
   async admin(): Promise<NetConnectOpts> {
     if (this.#config.includes(this.#socket)) return { path: this.#socket }
     return { port: await this.port('admin'), host: '127.0.0.1' }
@@ -91,36 +91,40 @@ export class Stage {
   }
 
   /**
-   * Puts addresses in: {{port}}, {{backend}}, {{backend-port}}, {{dead}}, each also with a number; {{admin}}, {{admin-port}} and
+   * Inserts addresses: {{port}}, {{backend}}, {{backend-port}}, {{dead}}, each also with a number; {{admin}}, {{admin-port}} and
    * {{socket}}; and paths: {{node}}, {{mcp-server}} and {{mcp-demo}}.
    */
   async fill(text: string): Promise<string> {
     let filled = text
-    for (const [hole, what, number] of text.matchAll(/\{\{([a-z-]+)(?: (\d+))?\}\}/g))
-      if (what !== 'length')
-        filled = filled.replace(hole, await this.#address(what ?? '', number ?? '1'))
+    for (const [placeholder, name, number] of text.matchAll(/\{\{([a-z-]+)(?: (\d+))?\}\}/g))
+      if (name !== 'length')
+        filled = filled.replace(
+          placeholder,
+          await this.#resolvePlaceholder(name ?? '', number ?? '1'),
+        )
     return filled
   }
 
-  async #address(what: string, number: string): Promise<string> {
-    if (what === 'port') return String(await this.port(number))
-    if (what === 'socket') return this.#socket
-    if (what === 'admin') return `127.0.0.1:${await this.port('admin')}`
-    if (what === 'admin-port') return String(await this.port('admin'))
-    const program = PROGRAMS[what]
+  async #resolvePlaceholder(name: string, number: string): Promise<string> {
+    if (name === 'port') return String(await this.port(number))
+    if (name === 'socket') return this.#socket
+    if (name === 'admin') return `127.0.0.1:${await this.port('admin')}`
+    if (name === 'admin-port') return String(await this.port('admin'))
+    const program = PROGRAMS[name]
     if (program !== undefined) return program
-    if (what === 'dead') return `127.0.0.1:${await this.port(`dead ${number}`)}`
-    if (what !== 'backend' && what !== 'backend-port') throw new Error(`unknown hole {{${what}}}`)
+    if (name === 'dead') return `127.0.0.1:${await this.port(`dead ${number}`)}`
+    if (name !== 'backend' && name !== 'backend-port')
+      throw new Error(`unknown placeholder {{${name}}}`)
     const { port } = await this.backend(number)
-    return what === 'backend' ? `127.0.0.1:${port}` : String(port)
+    return name === 'backend' ? `127.0.0.1:${port}` : String(port)
   }
 }
 
-function pathOf(place: string): string {
-  return fileURLToPath(new URL(place, import.meta.url))
+function pathOf(relative: string): string {
+  return fileURLToPath(new URL(relative, import.meta.url))
 }
 
-function envOf(text: string): Record<string, string> {
+function parseEnv(text: string): Record<string, string> {
   const pairs = text.split('\n').filter((line) => line.includes('='))
   return Object.fromEntries(
     pairs.map((line) => [

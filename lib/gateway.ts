@@ -127,8 +127,8 @@ export class Gateway {
     this.#groups = new McpGroups(config.mcp, log, this.#pools, {
       histories: new ByteBudget(Math.floor(maxBytesInFlight * SESSION_HISTORY_SHARE)),
       refusals: this.refusals,
-      mark: worker?.sessionSuffix ?? '',
-      witness: worker?.childObserver ?? null,
+      sessionIdSuffix: worker?.sessionSuffix ?? '',
+      childObserver: worker?.childObserver ?? null,
     })
     this.#identity = new IdentityStore(log, this.refusals)
     this.#services = new RateLimitServices(log)

@@ -32,7 +32,7 @@ const HEAD = /\r\n\r\n/
 const MOST = 4_096
 const BIG = 30_000_000
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
-const WORDS = `too much is in flight: at most ${MOST} bytes are held (config.maxBytesInFlight): try again later`
+const WORDS = `too many bytes in flight: at most ${MOST} (config.maxBytesInFlight): try again later`
 
 async function until(fits: () => boolean, what: string): Promise<void> {
   const by = performance.now() + 30_000

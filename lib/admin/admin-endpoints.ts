@@ -1,4 +1,4 @@
-// What the admin interface answers, path by path.
+// The endpoints of the admin interface and of readiness, with the index page.
 
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import type { Log } from '../core/log.ts'
@@ -42,22 +42,24 @@ export function createAdminEndpoints(sources: AdminSources): EndpointTable {
   return { ...endpoints, ...createIndexEndpoints(endpoints) }
 }
 
-// The page for people who look for something: an index of what can be asked.
-
-/** Path, method, what it does. Nothing here comes from a client or a configuration. */
-const INDEX_ROWS: readonly (readonly [path: string, methods: string, words: string])[] = [
-  ['/config_dump', 'GET', 'the configuration in force, without secrets'],
-  ['/debug/trace', 'GET, POST', 'a trace of the next request; <code>?expression=</code> picks it'],
-  ['/logging', 'GET, POST', 'the log filter; POST <code>?level=info,mcp=debug</code> changes it'],
-  ['/memory', 'GET', 'memory of the process, and what is counted in it'],
+/** Path, methods and description in HTML; constants only, nothing from clients or the configuration. */
+const INDEX_ROWS: readonly (readonly [path: string, methods: string, description: string])[] = [
+  ['/config_dump', 'GET', 'configuration in force, without secrets'],
+  [
+    '/debug/trace',
+    'GET, POST',
+    'trace of the next request; <code>?expression=</code> selects the request',
+  ],
+  ['/logging', 'GET, POST', 'log filter; POST <code>?level=info,mcp=debug</code> changes it'],
+  ['/memory', 'GET', 'memory of the process, and counts of what uses it'],
   ['/debug/pprof/profile', 'GET', 'CPU profile; <code>?seconds=10&amp;frequency=100</code>'],
-  ['/debug/pprof/heap', 'GET', 'heap profile of what is alive'],
-  ['/debug/tasks', 'GET', 'what runs now: connections, requests, sessions, child processes'],
+  ['/debug/pprof/heap', 'GET', 'heap profile of live objects'],
+  ['/debug/tasks', 'GET', 'open connections, requests, sessions and child processes'],
   ['/quitquitquit', 'POST', 'graceful shutdown'],
-  [UI_PATH, 'GET', 'the web UI: all of this, and the traffic, to look at'],
+  [UI_PATH, 'GET', 'web UI: configuration, traffic, traces and logs'],
 ]
 
-/** Without those that this machine does not have. */
+/** The index page; endpoints that this platform lacks are left out. */
 export function createIndexEndpoints(others: EndpointTable): EndpointTable {
   const rows = INDEX_ROWS.filter(([path]) => path === UI_PATH || others[path] !== undefined)
   const index = renderPage(
@@ -67,7 +69,7 @@ export function createIndexEndpoints(others: EndpointTable): EndpointTable {
   return { '/': { GET: (_request, response) => sendHtml(response, index) } }
 }
 
-/** Graceful shutdown, once the answer is out or nobody waits for it. */
+/** Begins the graceful shutdown when the response is sent or its connection closed. */
 export function createQuitEndpoints(quit: () => void): EndpointTable {
   return {
     '/quitquitquit': {
@@ -80,11 +82,11 @@ export function createQuitEndpoints(quit: () => void): EndpointTable {
 }
 
 function renderTable(rows: typeof INDEX_ROWS): string {
-  const lines = rows.map(([path, methods, words]) => {
+  const lines = rows.map(([path, methods, description]) => {
     const name = methods.startsWith('GET') ? `<a href="${path}">${path}</a>` : path
-    return `<tr><td>${name}</td><td>${methods}</td><td>${words}</td></tr>`
+    return `<tr><td>${name}</td><td>${methods}</td><td>${description}</td></tr>`
   })
-  return `<table>\n<tr><th>path</th><th>method</th><th>what</th></tr>\n${lines.join('\n')}\n</table>`
+  return `<table>\n<tr><th>path</th><th>method</th><th>description</th></tr>\n${lines.join('\n')}\n</table>`
 }
 
 function renderPage(title: string, body: string): string {
@@ -99,19 +101,18 @@ ${body}
 `
 }
 
-// /memory: what the process holds, what V8 says of its heap, and how many there are of the things that need memory.
-
 function createMemoryEndpoints(live: () => LiveSnapshot): EndpointTable {
   return {
     '/memory': { GET: (_request, response) => sendJson(response, describeMemory(live())) },
   }
 }
 
+/** /memory: memory of the process, V8's heap statistics, and counts of what uses memory. */
 export function describeMemory(live: LiveSnapshot): unknown {
   return { captured_at_unix_ms: Date.now(), ...describeProcessMemory(), counts: countsOf(live) }
 }
 
-/** Whatever runs in it. */
+/** The part of /memory that holds for any process, also the supervisor. */
 export function describeProcessMemory(): object {
   return {
     process: process.memoryUsage(),
@@ -136,33 +137,33 @@ function countsOf(live: LiveSnapshot): unknown {
   }
 }
 
-// /healthz/ready: whether the gateway takes requests, for load balancers and supervisors (reference.md 7.4).
-
-/** `starting`: ports are not open yet. `draining`: they are closed again. */
+/** `starting`: the ports are not open yet. `draining`: they are closed for the shutdown. */
 export type Readiness = 'starting' | 'ready' | 'draining'
 
+/** /healthz/ready, for load balancers and supervisors (reference.md 7.4). */
 export function createReadinessEndpoints(state: () => Readiness): EndpointTable {
-  const tell: EndpointHandler = (_request, response) => {
+  const handle: EndpointHandler = (_request, response) => {
     const now = state()
-    // Probes must not be answered from memory.
+    // A cache must not answer a probe.
     response.setHeader('cache-control', 'no-store')
     if (now === 'ready') sendText(response, 200, 'ready')
     else sendText(response, 503, `not ready: ${now}`)
   }
-  return { '/healthz/ready': { GET: tell, HEAD: tell } }
+  return { '/healthz/ready': { GET: handle, HEAD: handle } }
 }
 
-// /debug/trace: the next request that passes, told step by step as an event stream. Which request it is is decided when it is
-// accepted: an expression reads `request` and `source` then, and whatever is learnt later (`jwt`, `response`) is not there yet.
+const TRACE_TIMING = { ...DEFAULT_KEEP_ALIVE_TIMING, keepAliveMs: 1_000 }
 
-const TRACE_PACE = { ...DEFAULT_KEEP_ALIVE_TIMING, keepAliveMs: 1_000 }
-
+/**
+ * /debug/trace: the next request as an event stream. The expression selects it when it is accepted, so it can read
+ * `request` and `source` but not later values such as `jwt` and `response`.
+ */
 export function createTraceEndpoints(watch: DecideWatch): EndpointTable {
-  const tell: EndpointHandler = (request, response, { searchParams }) => {
+  const handle: EndpointHandler = (request, response, { searchParams }) => {
     request.resume()
-    const wish = watch(searchParams.get('expression'))
-    if (wish.kind === 'refused') return sendText(response, wish.status, wish.reason)
-    streamEvents(response, TRACE_PACE, wish.open)
+    const decision = watch(searchParams.get('expression'))
+    if (decision.kind === 'refused') return sendText(response, decision.status, decision.reason)
+    streamEvents(response, TRACE_TIMING, decision.open)
   }
-  return { '/debug/trace': { POST: tell, GET: tell } }
+  return { '/debug/trace': { POST: handle, GET: handle } }
 }

@@ -1,4 +1,5 @@
-// What operators and their tools ask: small HTTP servers apart from the traffic, on loopback unless told otherwise.
+// The HTTP server for operators and their tools, separate from the traffic and on loopback by default, with its protection
+// against requests of web pages.
 
 import { existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -14,11 +15,11 @@ import type { EndpointTable, FallbackHandler } from './endpoint-types.ts'
 import { findCrossSiteRefusal } from './other-sites.ts'
 import type { BrowserHeader } from './other-sites.ts'
 
-/** What it is called, and the setting that says where it is. */
+/** The name of an interface and the setting that holds its address. */
 export interface AdminInterface {
   readonly name: string
   readonly setting: string
-  /** How many may be connected; without it, MAX_CONNECTIONS. */
+  /** Maximum of open connections; MAX_CONNECTIONS by default. */
   readonly connections?: number
   readonly refusals?: RefusalCounter | null
 }
@@ -34,7 +35,7 @@ interface AdminBind {
   readonly path?: string
   readonly label: string
   readonly exposure: AdminExposure
-  /** A machine without it does without it. */
+  /** A machine without this address does without it. */
   readonly isOptional: boolean
 }
 
@@ -44,46 +45,47 @@ const LISTEN_ERROR_TEXTS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
 }
 
-/** Admin requests are small and few; what is slow is cut. */
+/** Admin requests are small and few; slow ones are cut. */
 const REQUEST_TIMEOUT = 10_000
 const CHECK_INTERVAL = 1_000
 const MAX_CONNECTIONS = 64
-/** A page has two streams, and asks for more now and then. */
+/** A page keeps two streams open and sends some requests. */
 const CONNECTIONS_PER_READER = 2
 
-/** Of a place that has the page. */
+/** The connection limit of an interface that serves the page. */
 export function maxConnectionsFor({ maxReaders }: Pick<ProcessConfig, 'maxReaders'>): number {
   return Math.max(MAX_CONNECTIONS, CONNECTIONS_PER_READER * maxReaders)
 }
 
 export class AdminServer {
   readonly #endpoints: EndpointTable
-  readonly #reportTrouble: (message: string) => void
+  readonly #reportError: (message: string) => void
   readonly #identity: AdminInterface
   readonly #fallback: FallbackHandler
   readonly #servers: [Server, OpenedPort][] = []
 
-  /** `troubled`: a connection cannot be taken just now, for want of file descriptors mostly. */
+  /** `reportError`: a connection could not be accepted, mostly because file descriptors ran out. */
   constructor(
     endpoints: EndpointTable,
-    troubled: (message: string) => void,
-    place = DEFAULT_INTERFACE,
+    reportError: (message: string) => void,
+    identity = DEFAULT_INTERFACE,
     fallback: FallbackHandler = () => false,
   ) {
     this.#endpoints = endpoints
-    this.#identity = place
-    this.#reportTrouble = troubled
+    this.#identity = identity
+    this.#reportError = reportError
     this.#fallback = fallback
   }
 
-  /** Where it listens, for the log; nowhere when it is off. Throws when it cannot, and listens nowhere. */
+  /** Returns the addresses for the log; none when it is off. Throws when an address cannot be opened, and closes all. */
   async listen(address: AdminAddress, sockets = new ListeningSockets()): Promise<string[]> {
     const labels: string[] = []
     for (const bind of bindsOf(address)) {
       try {
-        const place = listenPlaceOf(bind)
-        if ('path' in place && !sockets.isInherited(place)) await removeStaleSocket(place.path)
-        await this.#open(bind, (server) => sockets.open(server, place))
+        const listenAddress = listenAddressOf(bind)
+        if ('path' in listenAddress && !sockets.isInherited(listenAddress))
+          await removeStaleSocket(listenAddress.path)
+        await this.#open(bind, (server) => sockets.open(server, listenAddress))
         labels.push(bind.label)
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException
@@ -97,7 +99,7 @@ export class AdminServer {
     return labels
   }
 
-  /** No more connections come; what is being answered goes on until `close`. */
+  /** Accepts no more connections; running requests continue until `close`. */
   stopAccepting(): void {
     for (const [, opened] of this.#servers) opened.close()
   }
@@ -125,7 +127,7 @@ export class AdminServer {
     server.maxConnections = connections
     server.on('drop', () => refusals?.count('adminConnections', connections))
     this.#servers.push([server, await open(server)])
-    server.on('error', ({ message }) => this.#reportTrouble(message))
+    server.on('error', ({ message }) => this.#reportError(message))
   }
 
   async #serve(
@@ -135,10 +137,10 @@ export class AdminServer {
   ): Promise<void> {
     const url = parseRequestUrl(request)
     const { method = '', headers } = request
-    const asked = { method, path: url?.pathname ?? '', headers }
-    const refusal = checkAdminRequest(asked, exposure, this.#identity.name)
+    const adminRequest = { method, path: url?.pathname ?? '', headers }
+    const refusal = checkAdminRequest(adminRequest, exposure, this.#identity.name)
     if (refusal !== null) {
-      // A page that is kept out must not keep others out by the connections it leaves behind.
+      // Refused pages must not use up the connection limit.
       response.setHeader('connection', 'close')
       return sendText(response, 403, refusal)
     }
@@ -168,7 +170,7 @@ export function sendText(response: ServerResponse, status: number, text: string)
   sendContent(response, status, 'text/plain', text === '' ? '' : text + '\n')
 }
 
-/** Nothing but what it says: no script, no style, no frame around it. */
+/** No scripts, no styles, no frames. */
 const PAGE_POLICY =
   "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -197,8 +199,8 @@ function parseRequestUrl(request: IncomingMessage): URL | null {
   return URL.canParse(target, 'http://admin') ? new URL(target, 'http://admin') : null
 }
 
-/** Not all in one: with a port that is undefined, Node passes over the path and opens a port to everyone. */
-function listenPlaceOf({ host = '', port = 0, path }: AdminBind): PortAddress | SocketPath {
+/** Either a port or a path: given `port: undefined`, Node ignores the path and opens a port on all addresses. */
+function listenAddressOf({ host = '', port = 0, path }: AdminBind): PortAddress | SocketPath {
   return path === undefined ? { host, port } : { path }
 }
 
@@ -232,21 +234,20 @@ function bindsOf(address: AdminAddress): AdminBind[] {
   }
 }
 
-// Keeps web pages away from what is for operators: a page a user visits can make the browser ask loopback, by a
-// foreign Origin or by a name of its own that it points there.
-
-/** `loopback`: only names that mean this machine. `open`: bound elsewhere on purpose. `unix`: no page gets there. */
+/** `loopback`: only host names of this machine. `open`: bound to other addresses on purpose. `unix`: out of reach for pages. */
 export type AdminExposure = 'loopback' | 'open' | 'unix'
 
-/** Of a request. */
 export interface AdminRequest {
   readonly method: string
-  /** Without the query, and resolved: no `..` is left in it. */
+  /** Without the query, and resolved: it contains no `..`. */
   readonly path: string
   readonly headers: IncomingHttpHeaders
 }
 
-/** Why a request is refused, or null. `name` is what it asked. */
+/**
+ * Why a request is refused, or null. A web page can make the browser send requests to loopback, with a foreign Origin or
+ * by DNS rebinding of its own name. `name` is the interface.
+ */
 export function checkAdminRequest(
   { method, path, headers }: AdminRequest,
   exposure: AdminExposure,
@@ -255,27 +256,26 @@ export function checkAdminRequest(
   const { host = '' } = headers
   if (exposure === 'loopback' && host !== '' && !isLoopback(hostOfAuthority(host)))
     return `forbidden: ${name} answers to loopback names only`
-  const field = (one: BrowserHeader): string | undefined => headers[one]?.toString()
+  const header = (name: BrowserHeader): string | undefined => headers[name]?.toString()
   return findCrossSiteRefusal(
-    { method, path, header: field },
+    { method, path, header },
     name,
     (origin) => origin === `http://${host}`,
   )
 }
 
-// Makes room for a unix socket: one that nobody listens on is left over and goes; anything else stays.
-
+/** Deletes a unix socket on which no process listens; any other file stays, and is an error. */
 async function removeStaleSocket(path: string): Promise<void> {
-  // To listen there would fail for want of permission, whatever the reason.
-  if (!existsSync(dirname(path))) throw new Error('there is no such folder')
-  const facts = lstatSync(path, { throwIfNoEntry: false })
-  if (facts === undefined) return
-  if (!facts.isSocket()) throw new Error('the file exists and is no socket')
+  // Otherwise listen would fail with EACCES for any cause.
+  if (!existsSync(dirname(path))) throw new Error('the folder does not exist')
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return
+  if (!stats.isSocket()) throw new Error('the file exists and is not a socket')
   if (await isInUse(path)) throw new Error('it is in use by another process')
   unlinkSync(path)
 }
 
-/** Only a refusal tells that nobody listens: one that is busy or not for us fails in other ways. */
+/** Only ECONNREFUSED shows that no process listens; a busy or forbidden socket fails in other ways. */
 function isInUse(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path)

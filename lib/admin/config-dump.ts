@@ -1,4 +1,4 @@
-// /config_dump: what is in force, in the shape tools know, and without secrets (reference.md 7.3).
+// /config_dump: the configuration in force without secrets, in the shape that existing tools read (reference.md 7.3).
 
 import { bindKeyOf } from '../config/bind-key.ts'
 import type { LimitConfig } from '../config/policy-types.ts'
@@ -15,7 +15,7 @@ import type {
 import type { LimitStatus } from '../config/limit-status.ts'
 import { VERSION } from '../core/version.ts'
 
-/** Which keys tokens are checked by, and how old they are. */
+/** The signing keys of an identity provider and their age. */
 export interface KeySetStatus {
   readonly url: string
   readonly kids: readonly string[]
@@ -23,10 +23,10 @@ export interface KeySetStatus {
   readonly error: string | null
 }
 
-/** How a backend has done of late. */
+/** Recent statistics of a backend. */
 export interface BackendStatus {
   readonly requests: number
-  /** From 0 to 1: how many of the last requests went well. */
+  /** From 0 to 1: the share of recent requests that succeeded. */
   readonly health: number | null
   readonly latencyMs: number | null
 }
@@ -39,9 +39,9 @@ export interface ConfigDumpSource {
   /** Key sets of identity providers, by URL. */
   readonly keySets: readonly KeySetStatus[]
   readonly limits: readonly LimitStatus[]
-  /** Of a backend, by its key; null while nobody has asked it. */
+  /** By backend key; null for a backend that got no request yet. */
   readonly statusOf: (key: string) => BackendStatus | null
-  /** Of the last attempt to load another one; null when it was taken. */
+  /** Why the last reload was refused; null when it was accepted. */
   readonly refusal: { readonly at: Date; readonly problems: readonly string[] } | null
 }
 
@@ -51,11 +51,11 @@ export function buildConfigDump(source: ConfigDumpSource): unknown {
 
 class ConfigDumpBuilder {
   readonly #parts: ConfigPartFormatter
-  readonly #showing: ConfigFormatter
+  readonly #formatter: ConfigFormatter
 
   constructor(config: Config) {
     this.#parts = new ConfigPartFormatter(config)
-    this.#showing = this.#parts.formatter
+    this.#formatter = this.#parts.formatter
   }
 
   build(source: ConfigDumpSource): unknown {
@@ -68,7 +68,7 @@ class ConfigDumpBuilder {
       ...(refusal !== null && {
         lastRefusedReload: {
           at: refusal.at.toISOString(),
-          problems: this.#showing.format(refusal.problems),
+          problems: this.#formatter.format(refusal.problems),
         },
       }),
       binds: config.gateways.map((gateway) => this.#bind(gateway)),
@@ -78,8 +78,8 @@ class ConfigDumpBuilder {
       })),
       workloads: [],
       services: [],
-      policies: this.#showing.formatAsWritten(config.resources),
-      keySets: this.#showing.format(keySets),
+      policies: this.#formatter.formatAsWritten(config.resources),
+      keySets: this.#formatter.format(keySets),
       limits: limits.map((limit) => this.#limit(limit)),
       version: { version: VERSION, node: process.version },
       config: this.#parts.formatProcess(config, addresses),
@@ -131,17 +131,17 @@ class ConfigDumpBuilder {
     }
   }
 
-  /** Values of a key are names of users mostly; those of one that reads credentials are credentials. */
+  /** Key values are mostly user names; those of an expression that reads credentials are redacted. */
   #limit(status: LimitStatus): unknown {
-    const { id: _id, amount: _amount, decisions: _decisions, ...told } = status
-    const { key, keys, shared, tightest, ...limit } = told
+    const { id: _id, amount: _amount, decisions: _decisions, ...rest } = status
+    const { key, keys, shared, tightest, ...limit } = rest
     const { remaining, reset } = shared
-    if (key === null) return this.#showing.formatFields({ ...limit, remaining, reset })
+    if (key === null) return this.#formatter.formatFields({ ...limit, remaining, reset })
     const values = tightest.map((one) => ({
-      key: this.#showing.formatKeyValue(key, one.key),
+      key: this.#formatter.formatKeyValue(key, one.key),
       remaining: one.remaining,
     }))
-    const shown = this.#showing.formatFields({ ...limit, key, reset, keys })
+    const shown = this.#formatter.formatFields({ ...limit, key, reset, keys })
     return { ...shown, remaining: { shared: remaining, tightest: values } }
   }
 
@@ -161,7 +161,7 @@ class ConfigDumpBuilder {
   }
 }
 
-/** One that nobody has asked was asked 0 times. */
+/** A backend without a request yet has 0 requests and no other values. */
 function formatBackendStatus(status: BackendStatus | null): object {
   const { requests = 0, health = null, latencyMs = null } = status ?? {}
   return { requests, health: roundOrNull(health), latencyMs: roundOrNull(latencyMs) }

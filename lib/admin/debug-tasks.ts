@@ -1,5 +1,4 @@
-// /debug/tasks: the live tree of the process: who is connected, what each request waits for, which sessions and child
-// processes there are.
+// /debug/tasks: a tree of open connections with the state of each request, sessions and child processes.
 
 import type { EndpointTable } from './endpoint-types.ts'
 import { describeChildProcess, limitList, MAX_LISTED_ENTRIES } from '../core/runtime-views.ts'
@@ -61,7 +60,7 @@ function describeConnection(connection: ConnectionView): unknown {
   }
 }
 
-/** A child stands below its session; one whose session is over stands by itself until it has ended. */
+/** Children are listed under their session; those whose session has ended are listed apart until they exit. */
 function describeMcp({ groups, children }: LiveSnapshot): unknown {
   const shown = children.slice(0, MAX_LISTED_ENTRIES).map(describeChild)
   const known = new Set(groups.flatMap(({ sessions }) => sessions.shown.map(({ id }) => id)))
@@ -97,7 +96,7 @@ function describeChild(view: ChildProcessView) {
   return { ...child, age_ms: age, rss_bytes: rss, last_stderr: lastStderr }
 }
 
-/** Timers, sockets and the like of this process, by what Node calls them. */
+/** Active timers, sockets and so on of this process, by Node's names. */
 export function countResources(): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const name of process.getActiveResourcesInfo()) counts[name] = (counts[name] ?? 0) + 1

@@ -1,4 +1,4 @@
-// What a small HTTP server beside the traffic answers.
+// Types for the endpoints of an admin server.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -11,7 +11,7 @@ export type EndpointHandler = (
 /** By path, then by method. */
 export type EndpointTable = Readonly<Record<string, Readonly<Record<string, EndpointHandler>>>>
 
-/** Asked about every path that no endpoint has; false for one that is not its own either. */
+/** Called for every path without an endpoint; returns false when it does not answer either. */
 export type FallbackHandler = (
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,4 +1,4 @@
-// Everything that is counted: what exchanges added when they were settled, and how much there is of all else just now.
+// Collects all metric families: what exchanges added when they were settled, and the current state of everything else.
 
 import { FileDescriptors } from '../core/descriptors.ts'
 import { bytesInFlight } from '../core/byte-budgets.ts'
@@ -16,11 +16,11 @@ import { VERSION } from '../core/version.ts'
 export interface MetricSources {
   readonly settled: readonly MetricFamily[]
   readonly live: LiveSnapshot
-  /** Of connections to backends, by transport. */
+  /** Connect times of backends, by transport. */
   readonly connectDurations: Readonly<Record<string, Histogram>>
-  /** For want of room, by limit. */
+  /** Refusals by the limit that was reached. */
   readonly refusalCounts: ReadonlyMap<string, number>
-  /** Of limits counted here and of services, each by its name. */
+  /** Decisions of local limits and of rate limit services, by name. */
   readonly decisions: readonly (readonly [labels: MetricLabels, decisions: DecisionCounts])[]
 }
 
@@ -31,24 +31,24 @@ export function collectMetricFamilies(sources: MetricSources): MetricFamily[] {
   return [
     ...settled,
     ...connectionFamilies([...live.listeners, ...live.closedListeners]),
-    gaugeFamily('open_requests', 'Requests in work, by phase', openRequestSeries(live)),
-    gaugeFamily('open_streams', 'Event streams under way', [[{}, live.streams]]),
+    gaugeFamily('open_requests', 'Requests in progress, by phase', openRequestSeries(live)),
+    gaugeFamily('open_streams', 'Open event streams', [[{}, live.streams]]),
     ...poolFamilies(live),
     {
       name: 'upstream_connect_duration_seconds',
       kind: 'histogram',
-      help: 'From dialling a backend until the connection stands, TLS included',
+      help: 'Time to connect to a backend, including the TLS handshake',
       series: Object.entries(connectDurations).map(([transport, seconds]) => [
         { transport },
         seconds,
       ]),
     },
-    gaugeFamily('buffered_bytes', 'Bytes held for requests', [
+    gaugeFamily('buffered_bytes', 'Bytes buffered for requests', [
       [{ what: 'unsent' }, bytesInFlight.unsent],
       [{ what: 'unread' }, bytesInFlight.unread],
       [{ what: 'kept' }, bytesInFlight.retained],
     ]),
-    gaugeFamily('held_bytes', 'Bytes of requests kept for a while', [
+    gaugeFamily('held_bytes', 'Bytes of request bodies held in memory', [
       [{ what: 'llm' }, live.held.llm.used],
       [{ what: 'mcp' }, live.held.mcp.used],
     ]),
@@ -62,7 +62,7 @@ export function collectMetricFamilies(sources: MetricSources): MetricFamily[] {
     {
       name: 'rate_limit_decisions_total',
       kind: 'counter',
-      help: 'What limits decided',
+      help: 'Rate limit decisions',
       series: decisions.flatMap(([labels, { allow, deny, failed }]) => [
         [{ ...labels, decision: 'allow' }, allow] as const,
         [{ ...labels, decision: 'deny' }, deny] as const,
@@ -70,10 +70,10 @@ export function collectMetricFamilies(sources: MetricSources): MetricFamily[] {
       ]),
     },
     ...bucketFamilies(live.limits),
-    gaugeFamily('remembered_tokens', 'Tokens that were verified and are remembered', [
-      [{}, live.tokens],
+    gaugeFamily('remembered_tokens', 'Verified tokens in the cache', [[{}, live.tokens]]),
+    gaugeFamily('trace_watchers', 'Clients that wait for the trace of a request', [
+      [{}, live.watchers],
     ]),
-    gaugeFamily('trace_watchers', 'Who waits to see a request', [[{}, live.watchers]]),
     ...processFamilies(),
   ]
 }
@@ -89,18 +89,18 @@ export function counterFamily(name: string, help: string, series: NumberSeriesLi
 export function refusedFamily(refused: ReadonlyMap<string, number>): MetricFamily {
   return counterFamily(
     'refused_total',
-    'Connections and requests for which there was no room, by limit',
+    'Connections and requests refused because a limit was reached, by limit',
     [...refused].map(([limit, count]) => [{ limit }, count]),
   )
 }
 
-/** Of whoever counts limits. */
+/** Families of the process that counts the limits. */
 export function bucketFamilies({ buckets, evicted }: BucketCounts): MetricFamily[] {
   return [
-    gaugeFamily('rate_limit_buckets', 'Buckets of limits counted here', [[{}, buckets]]),
+    gaugeFamily('rate_limit_buckets', 'Buckets of local rate limits', [[{}, buckets]]),
     counterFamily(
       'rate_limit_buckets_forgotten_total',
-      'Buckets that were in use and had to make room for another key',
+      'Buckets in use that were evicted for another key',
       [[{}, evicted]],
     ),
   ]
@@ -111,25 +111,26 @@ function openRequestSeries({ requests }: LiveSnapshot): NumberSeriesList {
   return Object.entries(open).map(([phase, count]) => [{ phase }, count])
 }
 
-/** A port that a reload closed and opened again is one and the same. */
+/** A port that a reload closed and opened again is one bind. */
 function connectionFamilies(listeners: readonly ListenerCounts[]): MetricFamily[] {
-  const binds = new Map<string, { accepted: number; open: number; came: number; went: number }>()
+  const binds = new Map<string, Omit<ListenerCounts, 'bind' | 'state'>>()
   for (const { bind, accepted, open, bytesIn, bytesOut } of listeners) {
-    const sum = binds.get(bind) ?? { accepted: 0, open: 0, came: 0, went: 0 }
-    sum.accepted += accepted
-    sum.open += open
-    sum.came += bytesIn
-    sum.went += bytesOut
-    binds.set(bind, sum)
+    const sum = binds.get(bind) ?? { accepted: 0, open: 0, bytesIn: 0, bytesOut: 0 }
+    binds.set(bind, {
+      accepted: sum.accepted + accepted,
+      open: sum.open + open,
+      bytesIn: sum.bytesIn + bytesIn,
+      bytesOut: sum.bytesOut + bytesOut,
+    })
   }
   const all = [...binds]
-  const of = (pick: 'accepted' | 'open' | 'came' | 'went'): NumberSeriesList =>
-    all.map(([bind, sums]) => [{ bind }, sums[pick]])
+  const seriesOf = (name: 'accepted' | 'open' | 'bytesIn' | 'bytesOut'): NumberSeriesList =>
+    all.map(([bind, sums]) => [{ bind }, sums[name]])
   return [
-    counterFamily('downstream_connections_total', 'Connections of clients', of('accepted')),
-    gaugeFamily('downstream_connections', 'Open connections of clients', of('open')),
-    counterFamily('downstream_received_bytes_total', 'Bytes that clients sent', of('came')),
-    counterFamily('downstream_sent_bytes_total', 'Bytes that clients were sent', of('went')),
+    counterFamily('downstream_connections_total', 'Client connections', seriesOf('accepted')),
+    gaugeFamily('downstream_connections', 'Open client connections', seriesOf('open')),
+    counterFamily('downstream_received_bytes_total', 'Bytes from clients', seriesOf('bytesIn')),
+    counterFamily('downstream_sent_bytes_total', 'Bytes to clients', seriesOf('bytesOut')),
   ]
 }
 
@@ -146,13 +147,13 @@ function poolFamilies({ pools }: LiveSnapshot): MetricFamily[] {
     ),
     gaugeFamily(
       'upstream_waiting',
-      'Requests that wait for a connection',
+      'Requests that wait for a connection to a backend',
       shown.map(({ origin: backend, waiting }) => [{ backend }, waiting]),
     ),
   ]
 }
 
-/** Of whatever process this is. */
+/** Families of the process, also in the supervisor. */
 export function processFamilies(): MetricFamily[] {
   const { openCount, limit } = new FileDescriptors()
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
@@ -162,17 +163,17 @@ export function processFamilies(): MetricFamily[] {
     gaugeFamily('build_info', 'The running version', [
       [{ tag: VERSION, node: process.version }, 1],
     ]),
-    counterFamily('process_cpu_seconds_total', 'Time of the processor', [
-      [{}, (user + system) / 1e6],
-    ]),
+    counterFamily('process_cpu_seconds_total', 'CPU time', [[{}, (user + system) / 1e6]]),
     gaugeFamily('process_resident_memory_bytes', 'Resident memory', [[{}, rss]]),
     ...(openCount < 0
       ? []
       : [gaugeFamily('process_open_fds', 'Open file descriptors', [[{}, openCount]])]),
-    gaugeFamily('process_max_fds', 'File descriptors that may be open', [[{}, limit]]),
-    gaugeFamily('process_start_time_seconds', 'When it was started', [[{}, startedAt]]),
-    gaugeFamily('nodejs_heap_size_used_bytes', 'Heap in use', [[{}, heapUsed]]),
-    gaugeFamily('nodejs_heap_size_total_bytes', 'Heap', [[{}, heapTotal]]),
+    gaugeFamily('process_max_fds', 'Limit of open file descriptors', [[{}, limit]]),
+    gaugeFamily('process_start_time_seconds', 'Start time, in seconds since 1970', [
+      [{}, startedAt],
+    ]),
+    gaugeFamily('nodejs_heap_size_used_bytes', 'Used heap', [[{}, heapUsed]]),
+    gaugeFamily('nodejs_heap_size_total_bytes', 'Total heap', [[{}, heapTotal]]),
     gaugeFamily('nodejs_external_memory_bytes', 'Memory outside the heap', [[{}, external]]),
   ]
 }

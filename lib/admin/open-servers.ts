@@ -1,4 +1,4 @@
-// The servers beside the traffic, each on an address of its own, and what the log is told of them.
+// Opens the admin servers, each on its own address, and logs where they are.
 
 import type { RefusalCounter } from '../core/refusal-counter.ts'
 import { isDefaultAddress } from '../config/check/check-process.ts'
@@ -28,7 +28,7 @@ export class AdminServerSet {
   readonly #refusals: RefusalCounter | null
   readonly #servers: AdminServer[] = []
 
-  /** `level`: how much it matters where they are. */
+  /** `level`: the log level of the addresses. */
   constructor(
     log: Log,
     sockets = new ListeningSockets(),
@@ -41,35 +41,35 @@ export class AdminServerSet {
     this.#sockets = sockets
   }
 
-  /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */
+  /** Several gateways may run on one machine: an address that is only the default may be missing. */
   async tryServe(
-    place: AdminInterface,
+    identity: AdminInterface,
     address: AdminAddress,
     endpoints: EndpointTable,
   ): Promise<void> {
     try {
-      await this.serve(place, address, endpoints)
+      await this.serve(identity, address, endpoints)
     } catch (error) {
       if (!isDefaultAddress(address)) throw error
       const reason = errorMessageOf(error)
-      this.#log.write('warn', 'admin', `not serving ${place.name}`, ['error', reason])
+      this.#log.write('warn', 'admin', `not serving ${identity.name}`, ['error', reason])
     }
   }
 
   async serve(
-    place: AdminInterface,
+    identity: AdminInterface,
     address: AdminAddress,
     endpoints: EndpointTable,
     fallback?: FallbackHandler,
   ): Promise<void> {
     const log = this.#log
-    const troubled = (message: string): void =>
+    const reportError = (message: string): void =>
       log.write('warn', 'admin', 'cannot accept', ['error', message])
     const refusals = this.#refusals
-    const server = new AdminServer(endpoints, troubled, { ...place, refusals }, fallback)
+    const server = new AdminServer(endpoints, reportError, { ...identity, refusals }, fallback)
     this.#servers.push(server)
     for (const label of await server.listen(address, this.#sockets))
-      log.write(this.#level, 'admin', `serving ${place.name.replace('the ', '')}`, [
+      log.write(this.#level, 'admin', `serving ${identity.name.replace('the ', '')}`, [
         'address',
         label,
         'ui',
@@ -77,18 +77,18 @@ export class AdminServerSet {
       ])
   }
 
-  /** A successor has them, too: no more connections come. */
+  /** Called when a successor process has taken over: accepts no more connections. */
   stopAccepting(): void {
     for (const server of this.#servers) server.stopAccepting()
   }
 
-  /** The files of unix sockets go with it. */
+  /** Also removes the files of unix sockets. */
   close(): void {
     for (const server of this.#servers) server.close()
   }
 }
 
-/** §4.2: the log line tells it. No browser opens a unix socket. */
+/** The URL of the page for the log line (§4.2); none for a unix socket, which no browser can open. */
 function pageUrl(label: string): string | undefined {
   return label.startsWith('unix:') ? undefined : `http://${label}${UI_PATH}`
 }

@@ -1,38 +1,37 @@
-// Keeps web pages of other sites away: browsers say where a request comes from, and which page made it.
+// Refuses requests that web pages of other sites make, by the headers that browsers add.
 
 import { UI_PATH } from '../core/well-known-paths.ts'
 
-/** What browsers say, and pages cannot. */
+/** Headers that browsers set and pages cannot. */
 export type BrowserHeader = 'origin' | 'sec-fetch-site' | 'sec-fetch-mode' | 'sec-fetch-dest'
 
-/** Of a request. */
 export interface BrowserRequest {
   readonly method: string
-  /** Without the query, and resolved: no `..` in it leads anywhere. */
+  /** Without the query, and resolved: it contains no `..`. */
   readonly path: string
-  /** All of them on one line, if there are several. */
+  /** Several fields of a name are joined to one value. */
   readonly header: (name: BrowserHeader) => string | undefined
 }
 
-/** Where a browser may be when it asks; one that says nothing is none, or asks over plain HTTP by an old habit. */
-const SITES: readonly (string | undefined)[] = [undefined, 'same-origin', 'none']
+/** Allowed values of `sec-fetch-site`; clients other than browsers, and old browsers over plain HTTP, send none. */
+const ALLOWED_SITES: readonly (string | undefined)[] = [undefined, 'same-origin', 'none']
 
-/** Why a request is refused, or null. `name` is what it asked, `isOwn` knows the origins of its pages. */
+/** Why a request is refused, or null. `name` is the interface; `isOwn` recognizes the origins of its own pages. */
 export function findCrossSiteRefusal(
-  asked: BrowserRequest,
+  request: BrowserRequest,
   name: string,
   isOwn: (origin: string) => boolean,
 ): string | null {
-  const origin = asked.header('origin')
-  // Another port of the same machine is another site's page all the same.
-  if (!SITES.includes(asked.header('sec-fetch-site')) && !isFollowedLink(asked))
+  const origin = request.header('origin')
+  // Another port of the same host counts as another site, too.
+  if (!ALLOWED_SITES.includes(request.header('sec-fetch-site')) && !isFollowedLink(request))
     return `forbidden: ${name} does not answer other sites`
   if (origin !== undefined && !isOwn(origin))
     return `forbidden: ${name} does not answer other origins`
   return null
 }
 
-/** Someone goes to a page by a link, or is sent there after a login: in a tab of its own, where the site sees nothing. */
+/** A top-level navigation by a link or after a login: the other site cannot read the response. */
 function isFollowedLink({ method, path, header }: BrowserRequest): boolean {
   return (
     method === 'GET' &&
@@ -42,7 +41,7 @@ function isFollowedLink({ method, path, header }: BrowserRequest): boolean {
   )
 }
 
-/** What another site may link to: pages, which tell nothing but to the person before them. Data is never among them. */
+/** Pages that other sites may link to; paths with data are never among them. */
 function isLinkablePath(path: string): boolean {
   return path === '/' || path === UI_PATH || path.startsWith(`${UI_PATH}/`)
 }

@@ -1,4 +1,4 @@
-// /metrics: the statistics as Prometheus reads them, written part by part, so that a long page does not hold up requests.
+// /metrics in the Prometheus text format, written in parts so that a long page does not delay requests.
 
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -13,10 +13,10 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** Letters that are written within one turn: less than a millisecond's work. */
+/** Characters that are written in one turn of the event loop: less than a millisecond of work. */
 export const METRICS_PART_LENGTH = 65_536
 
-/** A reader that takes nothing for so long is gone. */
+/** A client that reads nothing for this long is disconnected. */
 const MAX_STALL_MS = 30_000
 
 type TextParts = Generator<string, undefined>
@@ -28,15 +28,19 @@ export function createMetricsEndpoints(
   return createPagedEndpoints(() => formatMetricsInParts(collect()), maxStallMs)
 }
 
-/** The same for a page that somebody else writes. */
+/** The same for a page that the caller formats. */
 export function createPagedEndpoints(
   page: () => TextParts | Promise<TextParts>,
   maxStallMs = MAX_STALL_MS,
 ): EndpointTable {
-  const tell: EndpointHandler = async (_request, response) => {
+  const handle: EndpointHandler = async (_request, response) => {
     const parts = await page()
     const first = parts.next().value ?? ''
-    if (first.length < METRICS_PART_LENGTH) return writeShort(response, first)
+    if (first.length < METRICS_PART_LENGTH) {
+      const length = Buffer.byteLength(first)
+      response.writeHead(200, { ...HEADERS, 'content-length': length }).end(first)
+      return
+    }
     response.writeHead(200, HEADERS).write(first)
     for (const part of parts) {
       await nextTurn()
@@ -45,35 +49,31 @@ export function createPagedEndpoints(
     }
     response.end()
   }
-  return { '/metrics': { GET: tell }, '/stats/prometheus': { GET: tell } }
+  return { '/metrics': { GET: handle }, '/stats/prometheus': { GET: handle } }
 }
 
-function writeShort(response: ServerResponse, text: string): void {
-  response.writeHead(200, { ...HEADERS, 'content-length': Buffer.byteLength(text) }).end(text)
-}
-
-/** Also when the reader has left, or takes nothing; then the response is destroyed. */
+/** Also resolves when the client has left or stalls; in both cases the response is destroyed. */
 function waitForDrain(response: ServerResponse, maxStallMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => response.destroy(), maxStallMs)
-    const over = (): void => {
+    const finish = (): void => {
       clearTimeout(timer)
-      response.off('drain', over).off('close', over)
+      response.off('drain', finish).off('close', finish)
       resolve()
     }
-    response.on('drain', over).on('close', over)
+    response.on('drain', finish).on('close', finish)
   })
 }
 
-/** Names that everybody's tools know stand without our prefix. */
+/** Names with a common meaning have no prefix. */
 const UNPREFIXED_NAMES = /^(?:process|nodejs)_/
 
-/** The whole page, for what is short. */
+/** The whole page as one text. */
 export function formatMetrics(families: readonly MetricFamily[]): string {
   return [...formatMetricsInParts(families)].join('')
 }
 
-/** Whole lines, and every histogram in one piece. Without what nobody measured yet, which could fill most of the page. */
+/** Yields complete lines, each histogram in one part. Empty histograms are left out, as they could fill most of the page. */
 export function* formatMetricsInParts(
   families: readonly MetricFamily[],
 ): Generator<string, undefined> {
@@ -103,7 +103,7 @@ function formatSeries(name: string, labels: MetricLabels, value: number | Histog
   let text = ''
   let below = 0
   for (const [at, count] of counts.entries()) {
-    // A bucket holds what is in those below it, too.
+    // Buckets are cumulative.
     below += count
     text += `${name}_bucket{${before}le="${bounds[at] ?? '+Inf'}"} ${below}\n`
   }
@@ -116,11 +116,11 @@ function formatLabels(labels: MetricLabels): string {
     .join()
 }
 
-/** What a terminal would act on, and what could be taken for one of those once it is written out: no two become one. */
-const UNSEEN = /[^\P{Cc}\n]|\\(?=u[\da-f]{4})/gu
+/** Control characters, and backslashes that would look like an escaped one: different values stay different. */
+const NEEDS_ESCAPE = /[^\P{Cc}\n]|\\(?=u[\da-f]{4})/gu
 
 function escapeLabelValue(value: string | number): string {
   return String(value)
-    .replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(NEEDS_ESCAPE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .replace(/[\\"\n]/g, (letter) => (letter === '\n' ? '\\n' : `\\${letter}`))
 }

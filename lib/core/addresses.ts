@@ -1,8 +1,8 @@
-// Names and addresses that mean this machine.
+// Loopback and host names, and the key by which clients are told apart.
 
 import { isIP } from 'node:net'
 
-/** Of a host name or an address without brackets. */
+/** `name` is a host name, or an address without brackets. */
 export function isLoopback(name: string): boolean {
   const lower = name.toLowerCase()
   if (lower === 'localhost' || lower.endsWith('.localhost') || lower === '::1') return true
@@ -15,21 +15,19 @@ export function hostOfAuthority(authority: string): string {
   return bracketed?.[1] ?? authority.replace(/:\d*$/, '')
 }
 
-// Whose connection it is, as far as an address tells.
+const GROUPS = 8
+/** Groups of the network part. */
+const NETWORK = 4
 
-/** An IPv4 address is one client; of IPv6 each has at least a /64 for itself. */
+/** Identifies a client by its address: an IPv4 address, or the /64 network of an IPv6 address. */
 export function addressKeyOf(address: string): string {
   if (!address.includes(':')) return address
   const [start = '', end] = address.split('%', 1)[0]!.split('::')
   const groups = start === '' ? [] : start.split(':')
   if (end !== undefined) {
-    const behind = end === '' ? 0 : end.split(':').length
-    while (groups.length + behind < GROUPS && groups.length < NETWORK) groups.push('0')
+    const afterGap = end === '' ? 0 : end.split(':').length
+    while (groups.length + afterGap < GROUPS && groups.length < NETWORK) groups.push('0')
     groups.push(...end.split(':'))
   }
   return `${groups.slice(0, NETWORK).join(':')}::/64`
 }
-
-const GROUPS = 8
-/** Groups that name the network. */
-const NETWORK = 4

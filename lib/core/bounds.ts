@@ -1,5 +1,5 @@
-// Every bound of the wire, by name, with its default. The comment names the config key that moves it;
-// those without a key are fixed because nothing a user runs should depend on them.
+// Every limit by name, with its default. The comment names the config key that sets it; a limit without a key is
+// fixed, because no configuration should depend on it.
 
 export interface WireLimits {
   /** frontendPolicies.http.maxHeadBytes: request line and fields; at most READ_BUFFER_BYTES. */
@@ -12,9 +12,9 @@ export interface WireLimits {
   headTimeout: number
   /** frontendPolicies.http.bodyIdleTimeout: between two reads of a request body. */
   bodyIdleTimeout: number
-  /** frontendPolicies.http.responseIdleTimeout: a client that takes nothing of its answer. */
+  /** frontendPolicies.http.responseIdleTimeout: a client that reads nothing of its response. */
   responseIdleTimeout: number
-  /** frontendPolicies.http.http1IdleTimeout: an idle kept-alive connection; above any front proxy's. */
+  /** frontendPolicies.http.http1IdleTimeout: an idle kept-alive connection; longer than that of common proxies in front. */
   keepAliveTimeout: number
   /** frontendPolicies.http.maxConnections: open connections per listener port. */
   maxConnections: number
@@ -40,24 +40,24 @@ export const WIRE_LIMITS: WireLimits = {
   handshakeTimeout: 15_000,
 }
 
-/** Those of one port. */
+/** The limits of one port. */
 export interface PortLimits extends WireLimits {
-  /** Header names that policies deal with, in lower case: a request must not bring them as trailers instead. */
+  /** Header names that policies use, in lower case: a request must not send them as trailers. */
   readonly guardedNames: ReadonlySet<string>
 }
 
 export interface BackendLimits {
-  /** config.backend.connectTimeout: name look-up, TCP and TLS together. */
+  /** config.backend.connectTimeout: DNS lookup, TCP and TLS together. */
   connectTimeout: number
-  /** config.backend.poolIdleTimeout: an idle pooled connection, unless the origin hints at less. */
+  /** config.backend.poolIdleTimeout: an idle pooled connection, unless the backend announces a shorter time. */
   poolIdleTimeout: number
-  /** config.backend.poolMaxAge: a connection older than this carries no other request, so that a name is looked up again. */
+  /** config.backend.poolMaxAge: an older connection takes no further request, so that the name is looked up again. */
   poolMaxAge: number
   /** config.backend.poolMaxSize: connections to one origin, busy and idle. */
   poolMaxSize: number
   /** config.backend.poolMaxWaiting: requests that may wait for a connection to one origin. */
   poolMaxWaiting: number
-  /** config.backend.bodyIdleTimeout: a backend silent in the middle of its answer. */
+  /** config.backend.bodyIdleTimeout: a backend that sends nothing in the middle of a response. */
   bodyIdleTimeout: number
 }
 
@@ -77,23 +77,23 @@ export interface McpLimits {
   goneTtl: number
   /** config.mcp.maxSessions: open sessions, over all routes. */
   maxSessions: number
-  /** config.mcp.maxSessionsPerClient: of these, for one principal or, without one, one address. */
+  /** config.mcp.maxSessionsPerClient: open sessions of one principal or, without one, of one address. */
   maxSessionsPerClient: number
   /** config.mcp.maxChildren: child processes alive, over all routes. */
   maxChildren: number
-  /** config.mcp.maxChildrenPerClient: of these, for one client in the same sense. */
+  /** config.mcp.maxChildrenPerClient: child processes of one client, identified in the same way. */
   maxChildrenPerClient: number
-  /** config.mcp.startTimeout: from the start of a target to its answer to `initialize`. */
+  /** config.mcp.startTimeout: from the start of a target to its response to `initialize`. */
   startTimeout: number
-  /** config.mcp.listTimeout: how long one of several targets may hold up what all of them answer together. */
+  /** config.mcp.listTimeout: how long one of several targets may delay a response that combines all of them. */
   listTimeout: number
   /** config.mcp.maxRequestBytes: one POST of a client. */
   maxRequestBytes: number
-  /** config.mcp.maxReadTogether: of all POSTs that are not whole yet. */
+  /** config.mcp.maxReadTogether: all POSTs together that are not completely read. */
   maxReadTogether: number
   /** config.mcp.maxMessageBytes: one message of a target. */
   maxMessageBytes: number
-  /** config.mcp.keepAlive: silence on an event stream before a comment is sent; 0 for none. */
+  /** config.mcp.keepAlive: silence on an event stream before a comment is sent; 0 for no comments. */
   keepAlive: number
 }
 
@@ -113,9 +113,9 @@ export const MCP_LIMITS: McpLimits = {
 }
 
 export interface LlmLimits {
-  /** config.llm.maxHeldBytes: of one request, while its model is not known yet. */
+  /** config.llm.maxHeldBytes: bytes of one request that are held until its model is known. */
   maxHeldBytes: number
-  /** config.llm.maxHeldTogether: of all requests, for that and for another provider's try. */
+  /** config.llm.maxHeldTogether: bytes of all requests that are held for that or for another provider attempt. */
   maxHeldTogether: number
 }
 
@@ -131,64 +131,64 @@ export const TERMINATION_DEADLINE_MS = 30_000
 export const DEFAULT_WORKERS = 1
 export const MAX_WORKERS = 64
 
-/** config.maxBytesInFlight: what the process may hold for requests before new ones are refused. */
+/** config.maxBytesInFlight: bytes the process may hold for requests before it refuses new ones. */
 export const MAX_BYTES_IN_FLIGHT = 536_870_912
 
-/** Of that, what MCP sessions keep for clients that come back. */
+/** The part of it that MCP sessions may use for events that a client may request again. */
 export const SESSION_HISTORY_SHARE = 0.25
 
-/** config.trace.maxWatchers: who waits to see a request. */
+/** config.trace.maxWatchers: clients that wait for a trace. */
 export const MAX_TRACE_WATCHERS = 32
 
-/** config.rateLimit.maxKeys: values of one limit's key that have a bucket of their own (§8). */
+/** config.rateLimit.maxKeys: key values of one limit that have a bucket each (§8). */
 export const MAX_LIMIT_KEYS = 65_536
 
-/** config.ui.maxReaders: event streams of the web page, wherever it is read. */
+/** config.ui.maxReaders: event streams of the web page, over all its addresses. */
 export const MAX_PAGE_STREAMS = 32
 
-/** config.trace.maxBodyBytes: of each body, in a trace. */
+/** config.trace.maxBodyBytes: bytes of each body in a trace. */
 export const MAX_TRACED_BODY_BYTES = 2_097_152
 
-/** A peer whose machine vanished is noticed by probes after this. */
+/** After this idle time, TCP probes detect a peer that disappeared. */
 const TCP_KEEPALIVE_MS = 60_000
 
-/** Of every connection: what is written leaves at once. */
+/** Options of every connection; without Nagle, so that writes are sent at once. */
 export const TCP_OPTIONS = {
   noDelay: true,
   keepAlive: true,
   keepAliveInitialDelay: TCP_KEEPALIVE_MS,
 } as const
 
-/** One read of the kernel. */
+/** The size of one read from a socket. */
 export const READ_BUFFER_BYTES = 65_536
 
-/** Bytes nobody can take yet: below this, reading goes on, for only reading tells that the peer has left. */
+/** Below this many unread bytes, reading continues, because only a read detects that the peer has closed. */
 export const MAX_UNREAD_BYTES = 16_384
 
-/** Above this, bytes go out as a Buffer of their own; below, joined to the head as one string. */
+/** Longer content is written as a Buffer of its own; shorter is joined with the head as one string. */
 export const MAX_STRING_WRITE_BYTES = 16_000
 
 /** Chunk extensions and trailers of one chunked body together. */
 export const MAX_CHUNK_EXTRA_BYTES = 16_384
 
-/** Request bodies kept to be sent again by the `retry` policy or on a stale pooled connection. */
+/** Bytes of a request body kept for the `retry` policy or for a retry after a stale pooled connection. */
 export const MAX_REPLAY_BYTES = 65_536
 
-/** Of an LLM request, for another provider in case the first one fails. */
+/** Bytes of an LLM request kept for another provider attempt. */
 export const MAX_LLM_REPLAY_BYTES = 1_048_576
 
-/** Providers asked for one LLM request, one after the other. */
+/** Provider attempts for one LLM request. */
 export const MAX_PROVIDER_ATTEMPTS = 8
 
-/** A reused connection that closes this soon after a request was closing before it: the request goes out again. */
+/** A reused connection that closes this soon after a request was already closing: the request is retried. */
 export const STALE_CONNECTION_MS = 2_000
 
-/** Interim answers to one request; a backend that sends more is not well. */
+/** Interim responses to one request; a backend that sends more is faulty. */
 export const MAX_INTERIM_RESPONSES = 16
 
-/** After an answer that did not wait for the request's end: how long and how much is read and dropped. */
+/** After a response that did not wait for the end of the request: how long and how much is read and dropped. */
 export const LINGER_MS = 2_000
 export const MAX_LINGER_BYTES = 4_194_304
 
-/** How much of what an idle origin hints in `keep-alive: timeout=` is kept as a margin. */
+/** The margin subtracted from a backend's `keep-alive: timeout=`. */
 export const KEEP_ALIVE_MARGIN_MS = 1_000

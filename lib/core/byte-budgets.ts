@@ -1,67 +1,67 @@
-// Bytes that many may hold together: each takes its share and gives it back.
+// Counts of bytes that the process holds for requests, budgets for them, and the check for too many.
 
 import { GatewayError } from './errors.ts'
 
 export class ByteBudget {
   readonly maxBytes: number
-  #left: number
+  #remaining: number
 
   constructor(bytes: number) {
     this.maxBytes = bytes
-    this.#left = bytes
+    this.#remaining = bytes
   }
 
   get remaining(): number {
-    return this.#left
+    return this.#remaining
   }
 
   get used(): number {
-    return this.maxBytes - this.#left
+    return this.maxBytes - this.#remaining
   }
 
-  /** False when there is not so much left; nothing was taken then. */
+  /** Returns false and reserves nothing if fewer bytes remain. */
   tryReserve(bytes: number): boolean {
-    if (bytes > this.#left) return false
-    this.#left -= bytes
+    if (bytes > this.#remaining) return false
+    this.#remaining -= bytes
     bytesInFlight.retained += bytes
     return true
   }
 
   release(bytes: number): void {
-    this.#left += bytes
+    this.#remaining += bytes
     bytesInFlight.retained -= bytes
   }
 }
 
-// How much each of many has of something of which nobody is to have all. Only those that have some are known here.
-
+/** Counts per key; a key whose count is 0 is removed. */
 export class KeyedCounter {
-  readonly #taken = new Map<string, number>()
+  readonly #counts = new Map<string, number>()
 
   get(key: string): number {
-    return this.#taken.get(key) ?? 0
+    return this.#counts.get(key) ?? 0
   }
 
   add(key: string, amount = 1): void {
-    this.#taken.set(key, this.get(key) + amount)
+    this.#counts.set(key, this.get(key) + amount)
   }
 
   subtract(key: string, amount = 1): void {
     const left = this.get(key) - amount
-    if (left > 0) this.#taken.set(key, left)
-    else this.#taken.delete(key)
+    if (left > 0) this.#counts.set(key, left)
+    else this.#counts.delete(key)
   }
 }
 
-// Bytes that the process holds for requests, one count for all of it as there is one memory. Only who really holds some
-// touches it: what the kernel takes at once, and what is passed on in the tick in which it came, is not counted.
-
+/**
+ * All bytes that the process holds for requests. Bytes that the kernel takes at once, or that are forwarded in the tick
+ * in which they arrived, are not counted.
+ */
 class BytesInFlight {
-  /** Written, and not taken by the peer. */
+  /** Written, and not yet taken by the peer. */
   unsent = 0
-  /** Read, and not taken by anybody. */
+  /** Read, and not yet taken by a consumer. */
   unread = 0
-  /** Of messages: until they are whole, for another try, or for a client that comes back. */
+  /** Of messages: until they are complete, for another attempt, or for a client that reconnects. */
   retained = 0
 
   get total(): number {
@@ -71,25 +71,24 @@ class BytesInFlight {
 
 export const bytesInFlight = new BytesInFlight()
 
-// Whether the process holds as much as it may: from then on new requests wait outside, until there is some room again.
+/** The share of the maximum below which new requests are accepted again. */
+const RELIEF_SHARE = 0.9
 
-/** Of all that may be held, where new requests are taken again. */
-const RELIEVED = 0.9
-
+/** Whether the process holds so many bytes that it refuses new requests. */
 export class MemoryPressure {
   readonly maxBytes: number
-  readonly #relieved: number
+  readonly #reliefBytes: number
   #state: 'low' | 'high' = 'low'
 
-  constructor(most: number) {
-    this.maxBytes = most
-    this.#relieved = Math.floor(most * RELIEVED)
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes
+    this.#reliefBytes = Math.floor(maxBytes * RELIEF_SHARE)
   }
 
-  /** Asked for every request. */
+  /** Read for every request. */
   get isHigh(): boolean {
     const { total } = bytesInFlight
-    if (total < this.#relieved) this.#state = 'low'
+    if (total < this.#reliefBytes) this.#state = 'low'
     else if (total >= this.maxBytes) this.#state = 'high'
     return this.#state === 'high'
   }
@@ -97,7 +96,7 @@ export class MemoryPressure {
   get overloadError(): GatewayError {
     return new GatewayError(
       'OVERLOADED',
-      `too much is in flight: at most ${this.maxBytes} bytes are held (config.maxBytesInFlight): try again later`,
+      `too many bytes in flight: at most ${this.maxBytes} (config.maxBytesInFlight): try again later`,
       { limit: ['maxBytesInFlight', this.maxBytes] },
     )
   }

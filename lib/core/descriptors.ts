@@ -1,53 +1,53 @@
-// How many files and sockets the process may have open, and how near it is to that. The system gives the lowest number
-// that is free, so the number of a new socket tells how many are open at least, without counting them.
+// The limit of open file descriptors, and how near the process is to it. The system assigns the lowest free number,
+// so the number of a new socket is a lower bound of the open ones, without counting.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 
 const OPEN = '/proc/self/fd'
 
-/** Kept free for backends, children, files and those who hear why they are refused: this part of all, or so many. */
+/** Reserved for backends, children, files and refusals: this share of the limit, but at least this many. */
 const RESERVED_PART = 0.05
 const RESERVED = 64
-/** Of a limit so small that this were too much. */
-const RESERVED_AT_MOST = 0.25
+/** The share of a small limit that the reserve never exceeds. */
+const MAX_RESERVED_PART = 0.25
 
 export class FileDescriptors {
-  /** Infinity where the system does not say. */
+  /** Infinity where the system does not report it. */
   readonly limit: number
   readonly #shedAt: number
 
   constructor(limit = readDescriptorLimit()) {
     this.limit = limit
-    const some = Math.min(RESERVED, Math.floor(limit * RESERVED_AT_MOST))
-    this.#shedAt = limit - Math.max(some, Math.floor(limit * RESERVED_PART))
+    const minReserve = Math.min(RESERVED, Math.floor(limit * MAX_RESERVED_PART))
+    this.#shedAt = limit - Math.max(minReserve, Math.floor(limit * RESERVED_PART))
   }
 
-  /** Of this process; -1 where the system does not say. For who looks now and then: it may have to count them. */
+  /** The open descriptors of this process; -1 where the system does not report them. It may have to count them. */
   get openCount(): number {
     try {
-      // Linux tells it as the size of the folder from 6.2 on.
+      // From Linux 6.2 on, the size of the folder is the count.
       return statSync(OPEN).size || readdirSync(OPEN).length
     } catch {
       return -1
     }
   }
 
-  /** Whether one of this number leaves too few for the rest. */
+  /** Whether a descriptor with this number is in the reserve. */
   leavesTooFew(descriptor: number): boolean {
     return descriptor >= this.#shedAt
   }
 }
 
-/** What is told to whom that matters. */
+/** The text for clients and the log. */
 export const OUT_OF_DESCRIPTORS_MESSAGE = 'out of file descriptors (ulimit -n)'
 
-/** Of the process, or of the whole system. */
+/** True for the limit of the process and that of the system. */
 export function isOutOfDescriptors(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException
   return code === 'EMFILE' || code === 'ENFILE'
 }
 
-/** Node has raised the soft limit to the hard one by now. */
+/** Node has already raised the soft limit to the hard one. */
 function readDescriptorLimit(): number {
   try {
     const [, soft] =

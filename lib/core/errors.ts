@@ -1,5 +1,5 @@
-// Every fault the gateway can meet: one class, one table. The table says which status a client
-// gets and whose fault it was; only `relay/refuse.ts` turns an error into a reply.
+// The error class of the gateway and the table of its codes: the status that a client gets, and the source of the fault.
+// Only `relay/` turns an error into a reply.
 
 import type { LimitName } from './refusal-counter.ts'
 import { sourceStack } from './source-positions.ts'
@@ -7,7 +7,7 @@ import { sourceStack } from './source-positions.ts'
 export type FaultSource = 'client' | 'gateway' | 'backend'
 
 const TABLE = {
-  // The client sent something that is not HTTP, or not HTTP we accept.
+  // The client sent something that is not HTTP, or not HTTP that the gateway accepts.
   BAD_HEAD: [400, 'client'],
   BAD_HOST: [400, 'client'],
   BAD_TARGET: [400, 'client'],
@@ -25,7 +25,7 @@ const TABLE = {
   MODEL_NOT_FOUND: [404, 'client'],
   METHOD_UNKNOWN: [501, 'client'],
   VERSION_UNKNOWN: [505, 'client'],
-  // Nothing in the configuration fits the request.
+  // Nothing in the configuration matches the request, or the gateway cannot serve it now.
   LISTENER_NOT_FOUND: [404, 'gateway'],
   ROUTE_NOT_FOUND: [404, 'gateway'],
   NO_BACKENDS: [500, 'gateway'],
@@ -36,7 +36,7 @@ const TABLE = {
   OUT_OF_DESCRIPTORS: [503, 'gateway'],
   OVERLOADED: [503, 'gateway'],
   REQUEST_TIMEOUT: [504, 'gateway'],
-  // The backend could not be reached, or did not answer as HTTP.
+  // The backend could not be reached, or its response was not valid HTTP.
   UPGRADE_FAILED: [502, 'backend'],
   BACKEND_CONNECT: [503, 'backend'],
   CONNECT_TIMEOUT: [503, 'backend'],
@@ -48,13 +48,13 @@ const TABLE = {
 export type ErrorCode = keyof typeof TABLE
 
 export interface GatewayErrorOptions extends ErrorOptions {
-  /** Which bound was reached, and what it is; it is counted when a client is told. */
-  readonly limit?: readonly [limit: LimitName, most: number]
+  /** The limit that was reached, and its value; counted when the error becomes a reply. */
+  readonly limit?: readonly [limit: LimitName, max: number]
 }
 
 export class GatewayError extends Error {
   readonly code: ErrorCode
-  readonly limit: readonly [limit: LimitName, most: number] | null
+  readonly limit: readonly [limit: LimitName, max: number] | null
 
   constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options)
@@ -72,18 +72,18 @@ export class GatewayError extends Error {
   }
 }
 
-/** Whatever was thrown, as an error with a code; what has none is a bug of ours. */
+/** Converts any thrown value to an error with a code; one without a code is a bug of the gateway. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   return new GatewayError('INTERNAL', 'internal error', { cause: error })
 }
 
-/** Whatever was thrown, in words. */
+/** The message of any thrown value. */
 export function errorMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The stack for the log, with positions in our TypeScript. */
+/** The stack for the log, with positions in the TypeScript sources. */
 export function errorStackOf(cause: unknown): string {
   return cause instanceof Error ? sourceStack(cause.stack ?? cause.message) : String(cause)
 }

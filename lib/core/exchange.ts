@@ -1,5 +1,5 @@
-// One request and its answer, from the accepted head to the log line. It holds what the verbs learn, and
-// moves through its phases in one direction; `settle` runs exactly once, whoever ends it.
+// One request and its response, from the accepted head to the log line. It holds what each stage learns, and moves
+// through its phases in one direction; `settle` runs exactly once, on every path.
 
 import assert from 'node:assert'
 import { GatewayError } from './errors.ts'
@@ -21,15 +21,15 @@ import type {
   TokenCost,
 } from './types.ts'
 
-/** What a client showed, and where it stood. */
+/** A credential that a client presented, and where it was found. */
 export interface PresentedCredential {
   readonly kind: 'header' | 'query' | 'cookie'
   readonly name: string
-  /** As it was written: a header's value, a parameter or a cookie with its name. */
+  /** As received: the value of a header, or a parameter or cookie with its name. */
   readonly text: string
 }
 
-/** Which verb has the exchange in hand. */
+/** The stage that works on the exchange. */
 export type ExchangePhase = 'choose' | 'forward' | 'relay' | 'settled'
 
 /** The listener, route and backend of a request. Written by `serve.ts`. */
@@ -107,14 +107,14 @@ export class Exchange {
   readonly client: ExchangeClient
   readonly handler: ExchangeHandler
   readonly startedAt = performance.now()
-  /** The request's target as it came, whatever policies make of it. */
+  /** The request target as received, before policies change it. */
   readonly originalTarget: string
   phase: ExchangePhase = 'choose'
   readonly choice = new Choice()
   readonly enforcement = new Enforcement()
   readonly forwarding = new Forwarding()
   readonly response = new ResponseState()
-  /** What policies and backends found out, for rules, traces and the log; null while there is nothing. */
+  /** What policies and backends learned, for rules, traces and the log; null while there is nothing. */
   facts: ExchangeFacts | null = null
   /** Null unless this request is traced. */
   trace: Trace | null = null
@@ -139,18 +139,18 @@ export class Exchange {
     this.handler = steps
   }
 
-  /** An answer is on its way out, or nobody is there to have one: whoever waited in between has nothing to add. */
+  /** A response is being sent, or the client is gone: work that was still pending has nothing to add. */
   get isAnswered(): boolean {
     return this.phase === 'relay' || this.phase === 'settled'
   }
 
-  /** Adds facts; those in hand stay as they are, for another try begins with them. */
+  /** Adds facts to a copy: an earlier facts object stays unchanged, since another attempt starts from it. */
   addFacts(more: ExchangeFacts): void {
-    // As a literal with a spread it would cost V8 a microsecond or two for each member behind that.
+    // An object literal with a spread costs V8 one or two microseconds for each member after the spread.
     this.facts = Object.assign({}, this.facts, more)
   }
 
-  /** The route's `timeout.requestTimeout`: to the answer's head, never into its body. */
+  /** The route's `timeout.requestTimeout`: until the response head, never into the body. */
   startTimeout(ms: number): void {
     this.#timer = setTimeout(
       () => this.fail(new GatewayError('REQUEST_TIMEOUT', 'request timeout')),
@@ -158,7 +158,7 @@ export class Exchange {
     )
   }
 
-  /** The answer's head is there: from a backend, a policy or the gateway itself. */
+  /** The response head is available: from a backend, a policy or the gateway itself. */
   answer(reply: Reply): void {
     if (this.phase === 'settled') return reply.body.cancel()
     assert(this.response.reply === null, 'an exchange is answered once')
@@ -168,7 +168,7 @@ export class Exchange {
     this.handler.onReply(this, reply)
   }
 
-  /** Something went wrong: an error reply if none is out yet, otherwise a cut. */
+  /** Fails the exchange: with an error reply if no response was started, otherwise with a cut. */
   fail(error: GatewayError, outcome: Outcome = outcomeOf(error)): void {
     if (this.phase === 'settled') return
     this.error = error
@@ -186,18 +186,18 @@ export class Exchange {
     this.settle(outcome)
   }
 
-  /** The client is gone: nobody is left to answer, so the backend call ends in the same tick. */
+  /** The client is gone: cancels the backend call in the same tick. */
   abandon(outcome: Outcome): void {
     if (this.phase === 'settled') return
     this.#cancel()
     this.settle(outcome)
   }
 
-  /** The last byte is out, or never will be. */
+  /** The last byte was sent, or never will be. */
   settle(outcome: Outcome): void {
     if (this.phase === 'settled') return
     this.phase = 'settled'
-    // An error reply that arrived whole still ends as the error did.
+    // An error reply that was sent completely still has the outcome of its error.
     if (outcome !== 'complete') this.outcome = outcome
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.forwarding.replayBuffer?.forget()
@@ -216,7 +216,7 @@ export class Exchange {
   }
 }
 
-/** What an error means for the log when no client's departure or shutdown explains it better. */
+/** The outcome of an error, unless a closed connection or a shutdown explains it better. */
 function outcomeOf(error: GatewayError): Outcome {
   switch (error.code) {
     case 'CONNECT_TIMEOUT':
@@ -231,9 +231,7 @@ function outcomeOf(error: GatewayError): Outcome {
   return error.source === 'client' ? 'client_error' : 'complete'
 }
 
-// What most ends of a request cost: nothing.
-
-/** No provider was asked, or none answered. */
+/** The cost if no provider was called, or none responded. */
 export const NO_COST: TokenCost = { input: 0, output: 0, basis: 'counted' }
 
 const NO_CHARGES: readonly Charge[] = []

@@ -1,23 +1,23 @@
-// What policies and backends learn about an exchange and expressions may read. Each is filled in by whoever
-// learns it; until then reading it is a fault, and `has()` says no.
+// What policies and backends learn about an exchange, for expressions. A fact that is not known yet is absent: reading it
+// in an expression is an error, and `has()` is false.
 
 export interface ExchangeFacts {
-  /** The claims of a verified token: `parseCelJson` of its payload, done once per token. */
+  /** The claims of a verified token: `parseCelJson` of its payload, once per token. */
   jwt?: Claims | undefined
-  /** What is known about a verified API key. */
+  /** The metadata of a verified API key. */
   apiKey?: Claims | undefined
-  /** Tells one key from another; not for expressions. */
+  /** Identifies an API key; not for expressions. */
   apiKeyHash?: string | undefined
-  /** Models the key may ask for, each with at most one star; not for expressions. */
+  /** Models that the key allows, each with at most one star; not for expressions. */
   allowedModels?: readonly string[] | undefined
   basicAuth?: { username: string } | undefined
   mcp?: McpFacts | undefined
   llm?: LlmFacts | undefined
-  /** The port's entry that accepted the request. */
+  /** The entry of the port that accepted the request. */
   bind?: string | undefined
 }
 
-/** Of the backend that was picked. Made with the plan, and the same for every request. */
+/** Facts of the selected backend. Made with the configuration, and the same for every request. */
 export interface BackendFacts {
   readonly name: string
   readonly type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
@@ -29,7 +29,7 @@ export interface McpItemFacts {
   name: string
 }
 
-/** `arguments`, `result` and `error` as `JSON.parse` gave them. */
+/** `arguments`, `result` and `error` are values of `JSON.parse`. */
 export interface McpToolFacts extends McpItemFacts {
   arguments?: unknown
   result?: unknown
@@ -37,7 +37,7 @@ export interface McpToolFacts extends McpItemFacts {
 }
 
 export interface McpFacts {
-  /** For the log: what a call was answered with when it failed. */
+  /** For the log: the error of a failed call. */
   errorCode?: number | undefined
   errorText?: string | undefined
   methodName?: string | undefined
@@ -48,7 +48,7 @@ export interface McpFacts {
   task?: McpItemFacts | undefined
 }
 
-/** Counts are whole numbers; `prompt`, `completion`, `toolCalls`, `params` as `JSON.parse` gave them. */
+/** Counts are whole numbers; `prompt`, `completion`, `toolCalls` and `params` are values of `JSON.parse`. */
 export interface LlmFacts {
   streaming?: boolean | undefined
   requestModel?: string | undefined
@@ -78,11 +78,11 @@ export interface LlmFacts {
   params?: unknown
   cost?: unknown
   costRates?: unknown
-  /** What was asked for, in the words of OpenTelemetry; not for expressions. */
+  /** The operation, as OpenTelemetry names it; not for expressions. */
   operation?: string | undefined
-  /** Of a stream that ended without its last event; not for expressions. */
+  /** Set if a stream ended without its last event; not for expressions. */
   ending?: 'missing' | undefined
 }
 
-/** A JSON object for expressions: the claims of a token, the fields of a key. */
+/** A JSON object for expressions: the claims of a token, or the fields of a key. */
 export type Claims = ReadonlyMap<string, unknown>

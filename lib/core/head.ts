@@ -1,21 +1,21 @@
-// A message head as it was received: the text and where its fields lie in it. Edits are recorded,
-// and the head is written out again by slicing around them; an untouched head is never rebuilt.
+// A message head as received: its text and the positions of its fields. Edits are recorded, and the head is serialised
+// by slicing around them; an unchanged head is never rebuilt.
 
 /** Offsets per field in `spans`: name start, name end, value start, value end. */
 const STRIDE = 4
 
 /**
- * Header fields over one latin1 text. A removed field keeps its place but its name shrinks to nothing, so no
- * look-up finds it and `fieldsText` leaves its line out.
+ * Header fields over one latin1 text. A removed field keeps its spans but its name becomes empty, so that no look-up
+ * finds it and `fieldsText` skips its line.
  */
 export class HeaderFields {
-  /** From the start line to the empty line, or '' for fields that were never on a wire. */
+  /** From the start line to the empty line, or '' for fields that were not received. */
   readonly text: string
   readonly spans: number[]
   /** Where the first field line starts in `text`. */
   readonly firstField: number
   #removed = 0
-  /** Name, value, name, value … behind the received ones; names in lower case. */
+  /** Name, value, name, value … after the received ones; names in lower case. */
   #added: string[] | null = null
 
   constructor(text: string, spans: number[], firstField: number) {
@@ -106,12 +106,12 @@ export class HeaderFields {
     this.add(name, value)
   }
 
-  /** Adds one more value; whoever calls vouches that both are legal on the wire. */
+  /** Adds one value; the caller ensures that name and value are valid on the wire. */
   add(name: string, value: string): void {
     ;(this.#added ??= []).push(name, value)
   }
 
-  /** The field lines as they go out, without the empty line behind them. */
+  /** The field lines as they are sent, without the empty line after them. */
   fieldsText(): string {
     const { text, spans } = this
     let out = ''
@@ -131,19 +131,19 @@ export class HeaderFields {
     return out
   }
 
-  /** Remembers the fields as they are; what it gives back makes them so again. */
+  /** Saves the fields; the returned function restores them. */
   saveState(): () => void {
     const spans = this.spans.slice()
     const removed = this.#removed
     const added = this.#added?.slice() ?? null
     return () => {
-      for (const [at, place] of spans.entries()) this.spans[at] = place
+      for (const [at, position] of spans.entries()) this.spans[at] = position
       this.#removed = removed
       this.#added = added?.slice() ?? null
     }
   }
 
-  /** Takes out the field whose spans start at `index`. */
+  /** Removes the field whose spans start at `index`. */
   removeAt(index: number): void {
     this.spans[index + 1] = this.spans[index]!
     this.#removed++
@@ -152,21 +152,21 @@ export class HeaderFields {
 
 export type HttpVersion = 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2'
 
-/** What any head says about its body and its connection. */
+/** What a head says about its body and its connection. */
 abstract class Head extends HeaderFields {
   version: HttpVersion = 'HTTP/1.1'
-  /** Index behind it in the bytes it was parsed from: where its body starts. */
+  /** The index after the head in the bytes it was parsed from: where the body starts. */
   end = 0
   /** Content-Length, or -1. */
   length = -1
   chunked = false
   keepAlive = true
-  /** The protocol an upgrade asks for (request) or grants (101), or ''. */
+  /** The protocol that an upgrade requests (request) or accepts (101), or ''. */
   upgrade = ''
 }
 
 export class RequestHead extends Head {
-  /** Stands for a head that could not be read, so that its refusal is answered and logged like any. */
+  /** Replaces a head that could not be parsed, so that its refusal is sent and logged like any other. */
   static unreadable(version: HttpVersion): RequestHead {
     const head = new RequestHead('', [], 0)
     head.method = '-'
@@ -179,7 +179,7 @@ export class RequestHead extends Head {
   method = 'GET'
   /** Path and query, in origin form; `createUrlRewritePolicy` changes it. */
   target = '/'
-  /** Host and port the client asked for, as it wrote them. */
+  /** Host and port that the client requested, as received. */
   authority = ''
 
   get path(): string {
@@ -197,6 +197,6 @@ export class RequestHead extends Head {
 export class ResponseHead extends Head {
   status = 200
   reason = 'OK'
-  /** Milliseconds the origin keeps an idle connection, if it says so; otherwise -1. */
+  /** Milliseconds for which the backend keeps an idle connection, if it announces them; otherwise -1. */
   keepAliveHint = -1
 }

@@ -1,71 +1,99 @@
-// The sockets that a process listens on, so that a successor can be given them: those it opened itself, and those it was
-// given when it started.
+// The sockets on which a process listens: those it opened, and those it inherited from its predecessor. A successor
+// can be given both.
 
 import { closeSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { descriptorOf } from './socket-handle.ts'
 
+/** A TCP address to listen on. */
+export interface PortAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** A unix socket to listen on. */
+export interface SocketPath {
+  readonly path: string
+}
+
+export interface OpenedPort {
+  /** The port that the system chose, if 0 was requested. */
+  readonly port: number
+  /** Accepts no more connections; open connections stay open. */
+  close(): void
+}
+
+/** Opens a port for a server: directly, or in a worker through its supervisor. Rejects with the error of `listen`. */
+export type OpenPort = (server: Server, address: PortAddress) => Promise<OpenedPort>
+
+/** Connections that the kernel queues while the process is busy. */
+const LISTEN_BACKLOG = 4096
+
+/** The longest path of a unix socket. The system truncates a longer one, and the socket is at another path then. */
+export const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
+
 type ListenAddress = PortAddress | SocketPath
 
 export class ListeningSockets {
-  /** Descriptors that nobody has asked for yet, by place. */
-  readonly #given: Map<string, number>
+  /** Descriptors not yet used, by listen key. */
+  readonly #inherited: Map<string, number>
   readonly #open = new Map<string, Server>()
-  /** Those of them that are files. */
-  readonly #files = new Map<string, Server>()
-  #state: 'here' | 'leaving' = 'here'
+  /** The open unix sockets, by path. */
+  readonly #unixSockets = new Map<string, Server>()
+  /** `handedOver`: a successor listens on the same sockets. */
+  #state: 'listening' | 'handedOver' = 'listening'
 
-  constructor(given: Iterable<readonly [string, number]> = []) {
-    this.#given = new Map(given)
+  constructor(inherited: Iterable<readonly [string, number]> = []) {
+    this.#inherited = new Map(inherited)
   }
 
-  isInherited(place: ListenAddress): boolean {
-    return this.#given.has(listenKeyOf(place))
+  isInherited(address: ListenAddress): boolean {
+    return this.#inherited.has(listenKeyOf(address))
   }
 
-  /** Also of one that was given. */
-  readonly open = async (server: Server, place: ListenAddress): Promise<OpenedPort> => {
-    const key = this.#freeKeyOf(place)
-    this.#dropLost(place)
-    const fd = this.#given.get(key)
+  /** Opens a socket, or continues an inherited one. */
+  readonly open = async (server: Server, address: ListenAddress): Promise<OpenedPort> => {
+    const key = this.#freeKeyOf(address)
+    this.#dropUnreachable(address)
+    const fd = this.#inherited.get(key)
     this.#open.set(key, server)
-    const opened = await openDirectly(server, fd === undefined ? place : { fd }).catch(
+    const opened = await openDirectly(server, fd === undefined ? address : { fd }).catch(
       (error: unknown) => {
         this.#open.delete(key)
         throw error
       },
     )
-    this.#given.delete(key)
-    if ('path' in place) this.#files.set(place.path, server)
+    this.#inherited.delete(key)
+    if ('path' in address) this.#unixSockets.set(address.path, server)
     const close = (): void => {
       this.#open.delete(key)
-      if ('path' in place) this.#files.delete(place.path)
-      if (!('path' in place)) opened.close()
-      else if (this.#state === 'here') closeRemovingFile(opened, place.path)
-      else closeKeepingFile(opened, place.path)
+      if ('path' in address) this.#unixSockets.delete(address.path)
+      if (!('path' in address)) opened.close()
+      else if (this.#state === 'listening') closeRemovingFile(opened, address.path)
+      else closeKeepingFile(opened, address.path)
     }
     return { port: opened.port, close }
   }
 
-  /** Of several on port 0, each has its own: a successor is given them in the order in which it asks. */
-  #freeKeyOf(place: ListenAddress): string {
-    const key = listenKeyOf(place)
-    if ('path' in place || place.port !== 0) return key
+  /** Several sockets on port 0 have a key each: a successor gets them in the order in which it asks. */
+  #freeKeyOf(address: ListenAddress): string {
+    const key = listenKeyOf(address)
+    if ('path' in address || address.port !== 0) return key
     let free = key
     for (let nth = 2; this.#open.has(free); nth++) free = `${key} ${nth}`
     return free
   }
 
-  /** A socket whose file somebody removed is reached by nobody: it is opened anew. */
-  #dropLost(place: ListenAddress): void {
-    const key = listenKeyOf(place)
-    const fd = this.#given.get(key)
-    if (fd === undefined || !('path' in place) || existsSync(place.path)) return
-    this.#given.delete(key)
+  /** An inherited socket whose file was removed cannot be reached: it is opened anew. */
+  #dropUnreachable(address: ListenAddress): void {
+    const key = listenKeyOf(address)
+    const fd = this.#inherited.get(key)
+    if (fd === undefined || !('path' in address) || existsSync(address.path)) return
+    this.#inherited.delete(key)
     closeSync(fd)
   }
 
-  /** Descriptors of all that are open, by place. */
+  /** The descriptors of all open sockets, by listen key. */
   get descriptors(): Map<string, number> {
     const found = new Map<string, number>()
     for (const [key, server] of this.#open) {
@@ -75,94 +103,65 @@ export class ListeningSockets {
     return found
   }
 
-  /** Where somebody has removed the file, nobody finds it any more: it is made anew. What was connected stays so. */
+  /** Opens a unix socket again if its file was removed. Existing connections stay open. */
   reopenRemoved(): string[] {
-    const lost = [...this.#files].filter(([path]) => !existsSync(path))
-    for (const [path, server] of lost) {
+    const removed = [...this.#unixSockets].filter(([path]) => !existsSync(path))
+    for (const [path, server] of removed) {
       server.close()
       server.listen({ path, backlog: LISTEN_BACKLOG })
     }
-    return lost.map(([path]) => path)
+    return removed.map(([path]) => path)
   }
 
-  /** A successor has them, too: from now on the files of those that close stay. */
+  /** A successor listens on the same sockets: files of sockets that close from now on stay. */
   keepFilesOnClose(): void {
-    this.#state = 'leaving'
+    this.#state = 'handedOver'
   }
 
-  /** Those that were given and are not wanted any more. */
+  /** Closes inherited sockets that the configuration no longer uses. */
   closeUnusedInherited(): void {
-    for (const fd of this.#given.values()) closeSync(fd)
-    this.#given.clear()
+    for (const fd of this.#inherited.values()) closeSync(fd)
+    this.#inherited.clear()
   }
 }
 
-function listenKeyOf(place: ListenAddress): string {
-  return 'path' in place ? `unix:${place.path}` : `${place.host} ${place.port}`
+function listenKeyOf(address: ListenAddress): string {
+  return 'path' in address ? `unix:${address.path}` : `${address.host} ${address.port}`
 }
 
-/** Node removes the file of a socket it opened, and not that of one it was given. */
+/** Node removes the file of a socket that it opened, but not that of an inherited one. */
 function closeRemovingFile(opened: OpenedPort, path: string): void {
   opened.close()
   rmSync(path, { force: true })
 }
 
-/** Node would remove the file, in which the successor listens. Whatever stands against keeping it, the socket closes. */
+/** Node would remove the file on which the successor listens, so a hard link preserves it; without one, it only closes. */
 function closeKeepingFile(opened: OpenedPort, path: string): void {
-  const kept = `${path}.kept`
+  const link = `${path}.kept`
   try {
-    rmSync(kept, { force: true })
-    linkSync(path, kept)
+    rmSync(link, { force: true })
+    linkSync(path, link)
   } catch {
     return opened.close()
   }
   opened.close()
-  renameSync(kept, path)
+  renameSync(link, path)
 }
-
-// How a server comes to its port: by itself, on a socket that another process had open before, or, in a worker, by asking
-// the process that has it.
-
-export interface PortAddress {
-  readonly host: string
-  readonly port: number
-}
-
-/** A file in place of a port. */
-export interface SocketPath {
-  readonly path: string
-}
-
-export interface OpenedPort {
-  /** The one the system chose, where 0 was asked for. */
-  readonly port: number
-  /** No more connections come; those that stand stay. */
-  close(): void
-}
-
-/** Rejects with the error of `listen`. */
-export type OpenPort = (server: Server, place: PortAddress) => Promise<OpenedPort>
-
-/** Connections the kernel holds for us while we are busy. */
-const LISTEN_BACKLOG = 4096
-
-/** Of a unix socket's path. What is longer is cut by the system, and the socket is somewhere else then. */
-export const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 export async function openDirectly(
   server: Server,
-  place: PortAddress | SocketPath | { readonly fd: number },
+  address: PortAddress | SocketPath | { readonly fd: number },
 ): Promise<OpenedPort> {
-  if ('path' in place && Buffer.byteLength(place.path) > MAX_SOCKET_PATH_BYTES)
+  if ('path' in address && Buffer.byteLength(address.path) > MAX_SOCKET_PATH_BYTES)
     throw new Error(`the path is longer than ${MAX_SOCKET_PATH_BYTES} bytes`)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ ...place, backlog: LISTEN_BACKLOG }, () => {
+    server.listen({ ...address, backlog: LISTEN_BACKLOG }, () => {
       server.off('error', reject)
       resolve()
     })
   })
-  const address = server.address() as AddressInfo | string | null
-  const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+  const bound = server.address() as AddressInfo | string | null
+  const port = typeof bound === 'object' ? (bound?.port ?? 0) : 0
   return { port, close: () => void server.close() }
 }

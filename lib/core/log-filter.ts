@@ -1,19 +1,19 @@
-// The text that says how much is logged: `info`, or `info,accept=debug` with a level of its own per module.
+// Parses log filters: `info`, or `info,accept=debug` with a level per module.
 
 import { nearest } from '../text/nearest-name.ts'
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
-/** Nothing at all; understood, but nobody is told to write it. */
+/** Logs nothing; accepted, but not offered in error messages. */
 const OFF = 'off'
-/** Two colons in a module's name are how others write paths; such a module is none of ours, and no fault. */
+/** Two colons in a module name are paths of other programs: such a module does not exist here, but is no error. */
 const DIRECTIVE = /^(?:([\w./:-]+)=)?(\w*)$/
 
 export type LoggingLevel = (typeof LEVELS)[number]
 
-/** By module; '' is everything else. In the order in which they were said. */
+/** Levels by module, in the order given; '' is every other module. */
 export type LogFilter = ReadonlyMap<string, LoggingLevel | typeof OFF>
 
-/** What is wrong with a filter, if anything. */
+/** Returns what is wrong with a filter, or undefined. */
 export function checkLogFilter(text: string): string | undefined {
   for (const directive of text.split(',')) {
     const parts = DIRECTIVE.exec(directive.trim())
@@ -21,14 +21,14 @@ export function checkLogFilter(text: string): string | undefined {
       return `got '${text}', expected a level or a filter such as info,accept=debug`
     const level = parts[2]!
     if (level === OFF || (LEVELS as readonly string[]).includes(level)) continue
-    const meant = nearest(level, LEVELS)
-    const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+    const suggestion = nearest(level, LEVELS)
+    const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
     return `got level '${level}', expected one of ${LEVELS.join(', ')}${hint}`
   }
   return undefined
 }
 
-/** Of a text that was checked; `base` holds where the text says nothing. */
+/** `text` has been checked; `base` applies where the text sets nothing. */
 export function parseLogFilter(text: string, base: LogFilter = new Map([['', 'info']])): LogFilter {
   const filter = new Map(base)
   for (const directive of text.split(',')) {
@@ -38,7 +38,7 @@ export function parseLogFilter(text: string, base: LogFilter = new Map([['', 'in
   return filter
 }
 
-/** The level of everything else first. */
+/** The level of all other modules comes first. */
 export function formatLogFilter(filter: LogFilter): string {
   return [...filter].map(([module, level]) => (module === '' ? level : `${module}=${level}`)).join()
 }

@@ -1,5 +1,5 @@
-// Lines for people and machines on standard output. They are gathered for a moment and leave in one write off the
-// main thread: a write per request would cost more than routing it, and a slow reader must not stop the gateway.
+// The log: lines on standard output. Lines are buffered for a moment and written together, off the main thread: a write
+// per request would cost more than routing it, and a slow reader must not stop the gateway.
 
 import { fstatSync, write, writeSync } from 'node:fs'
 import { parseLogFilter } from './log-filter.ts'
@@ -10,7 +10,7 @@ export type { LoggingLevel }
 
 const RANKS = { off: -1, error: 0, warn: 1, info: 2, debug: 3, trace: 4 } as const
 
-/** Who says something; a filter names them. */
+/** The modules that log; a filter names them. */
 export const LOG_MODULES = [
   'accept',
   'admin',
@@ -36,11 +36,11 @@ export interface LogOptions {
   format: 'text' | 'json'
   /** Name, value, name, value … at the end of every line. */
   constantFields?: readonly LogValue[]
-  /** Where lines go; standard output unless a spec listens. */
+  /** Writes the text; standard output unless a spec replaces it. */
   write?: OutputWriter
 }
 
-/** A line as it was given, before it became a text. */
+/** A line as structured data. */
 export interface LogRecord {
   /** Milliseconds since 1970. */
   readonly at: number
@@ -51,7 +51,7 @@ export interface LogRecord {
   readonly fields: readonly LogValue[]
 }
 
-/** What lines of one kind begin with, made a text once. */
+/** The constant start of lines of one kind, formatted once. */
 export interface LogLinePrefix {
   readonly level: LoggingLevel
   readonly module: LogModule
@@ -60,75 +60,75 @@ export interface LogLinePrefix {
   readonly text: string
 }
 
-/** Names of fields that are kept with what is around them. They are words of the program, and fewer. */
+/** How many field labels are cached. Field names are constants of the program, and fewer. */
 const MAX_LABELS = 256
 
-/** How long lines gather. */
+/** How long lines are buffered before a write. */
 const FLUSH_MS = 20
-/** What may gather while the reader is slow; lines above are dropped, and counted in the next one. */
+/** Bytes that may be pending while the reader is slow; further lines are dropped, and their number is logged. */
 const MAX_PENDING = 1_048_576
-/** Lines become bytes as they come: put together later, their pieces would have to be looked for all over the heap. */
-const ROOM_BYTES = 65_536
-/** How long the end of the process waits for what is on its way out, and how often it looks. */
-const END_MS = 1_000
-const LOOK_MS = 5
+/** Lines are encoded as they are logged: encoding them later would collect their parts from all over the heap. */
+const BUFFER_BYTES = 65_536
+/** How long the end of the process waits for a write in progress, and how often it checks. */
+const MAX_END_MS = 1_000
+const POLL_MS = 5
 
 export class Log {
   readonly #format: 'text' | 'json'
   readonly #out: OutputWriter
   #write: OutputWriter
-  readonly #first: LogFilter
-  readonly #always: readonly LogValue[]
-  readonly #alwaysText: string
-  /** By name of a field, what stands in front of its value. */
+  readonly #initialFilter: LogFilter
+  readonly #constantFields: readonly LogValue[]
+  readonly #constantText: string
+  /** ` name=` by field name. */
   readonly #labels = new Map<string, string>()
-  /** Hears of every line that is written; null while nobody wants to. */
+  /** Receives every line that is written; null while unused. */
   tap: ((line: LogRecord) => void) | null = null
   #filter: LogFilter
-  /** The most that any module says: nearly all lines that are not wanted are known by this alone. */
-  #most = 0
-  /** What waits to be written: what there was no more room for, and what is in it. */
+  /** The highest rank that any module logs: it decides nearly all lines that are not logged. */
+  #maxRank = 0
+  /** What waits to be written: text that did not fit the buffer, then the buffer. */
   #pending = ''
-  readonly #room = Buffer.allocUnsafeSlow(ROOM_BYTES)
-  #used = 0
-  #stamped = 0
-  #stamp = ''
-  #state: 'idle' | 'gathering' | 'writing' = 'idle'
+  readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  #bufferUsed = 0
+  #timeMs = 0
+  #timeText = ''
+  #state: 'idle' | 'scheduled' | 'writing' = 'idle'
   #dropped = 0
 
   constructor(options: LogOptions) {
     this.#format = options.format
     this.#out = options.write ?? createStdoutWriter()
     this.#write = this.#out
-    this.#always = options.constantFields ?? []
-    this.#alwaysText = `${this.#text(this.#always)}\n`
-    this.#first = parseLogFilter(options.level)
-    this.#filter = this.#first
-    this.filter = this.#first
+    this.#constantFields = options.constantFields ?? []
+    this.#constantText = `${this.#formatFields(this.#constantFields)}\n`
+    this.#initialFilter = parseLogFilter(options.level)
+    this.#filter = this.#initialFilter
+    this.filter = this.#initialFilter
   }
 
-  /** What is written now; another one holds from the next line on. */
+  /** The filter in use; a new one applies from the next line on. */
   get filter(): LogFilter {
     return this.#filter
   }
 
   set filter(filter: LogFilter) {
     this.#filter = filter
-    this.#most = Math.max(...[...filter.values()].map((level) => RANKS[level]))
+    this.#maxRank = Math.max(...[...filter.values()].map((level) => RANKS[level]))
   }
 
-  /** The one it began with. */
+  /** The filter of the start. */
   get initialFilter(): LogFilter {
-    return this.#first
+    return this.#initialFilter
   }
 
-  /** Other processes write to the same place: lines stay whole. */
+  /** Other processes write to the same output: lines must stay whole. */
   shareOutput(): void {
-    // In a file every write is whole, whatever its length.
+    // In a file, every write is atomic, whatever its length.
     if (!isStdoutFile()) this.#write = splitWrites(this.#out)
   }
 
-  /** They are gone. */
+  /** The other processes have exited. */
   unshareOutput(): void {
     this.#write = this.#out
   }
@@ -136,7 +136,7 @@ export class Log {
   /** True when a line of this level and module would be written. */
   allows(level: LoggingLevel, module: LogModule): boolean {
     const rank = RANKS[level]
-    if (rank > this.#most) return false
+    if (rank > this.#maxRank) return false
     return rank <= RANKS[this.#filter.get(module) ?? this.#filter.get('') ?? 'info']
   }
 
@@ -151,58 +151,58 @@ export class Log {
     this.writeWithPrefix(this.buildPrefix(level, module, message, []), fields)
   }
 
-  /** For lines that are many and begin alike. */
+  /** For frequent lines that start alike. */
   buildPrefix(
     level: LoggingLevel,
     module: LogModule,
     message: string,
     fields: readonly LogValue[],
   ): LogLinePrefix {
-    const text = `\t${level}\t${escapeNonAscii(message)}${this.#text(fields)}`
+    const text = `\t${level}\t${escapeNonAscii(message)}${this.#formatFields(fields)}`
     return { level, module, message, fields, text }
   }
 
-  /** One line with more fields behind those of its opening; whoever calls knows that it is allowed. */
-  writeWithPrefix(opening: LogLinePrefix, fields: readonly LogValue[]): void {
-    const time = this.#time()
+  /** Writes one line with further fields after those of the prefix; the caller has checked `allows`. */
+  writeWithPrefix(prefix: LogLinePrefix, fields: readonly LogValue[]): void {
+    const time = this.#formatTime()
     if (this.tap === null && this.#format === 'text')
-      return this.#append(time + opening.text + this.#text(fields) + this.#alwaysText)
-    const { level, module, message } = opening
-    const all = [...opening.fields, ...fields]
-    this.tap?.({ at: this.#stamped, level, module, message, fields: all })
+      return this.#append(time + prefix.text + this.#formatFields(fields) + this.#constantText)
+    const { level, module, message } = prefix
+    const all = [...prefix.fields, ...fields]
+    this.tap?.({ at: this.#timeMs, level, module, message, fields: all })
     this.#append(
       this.#format === 'json'
-        ? formatJsonLine(time, level, message, [...all, ...this.#always])
-        : time + opening.text + this.#text(fields) + this.#alwaysText,
+        ? formatJsonLine(time, level, message, [...all, ...this.#constantFields])
+        : time + prefix.text + this.#formatFields(fields) + this.#constantText,
     )
   }
 
   /** Writes what is pending before it returns. */
   flush(): void {
-    writeStdoutSync(this.#take())
+    writeStdoutSync(this.#takePending())
   }
 
-  /** Before the process exits: behind what is on its way out, for which it waits a moment. */
+  /** Before the process exits: waits a moment for the write in progress, then flushes. */
   async end(): Promise<void> {
-    const until = performance.now() + END_MS
+    const deadline = performance.now() + MAX_END_MS
     while (this.#state === 'writing') {
-      if (performance.now() > until) return
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      if (performance.now() > deadline) return
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
     this.flush()
   }
 
   /** Formatting a date costs more than all the rest of a line; many lines share a millisecond. */
-  #time(): string {
+  #formatTime(): string {
     const now = Date.now()
-    if (now !== this.#stamped) {
-      this.#stamped = now
-      this.#stamp = new Date(now).toISOString()
+    if (now !== this.#timeMs) {
+      this.#timeMs = now
+      this.#timeText = new Date(now).toISOString()
     }
-    return this.#stamp
+    return this.#timeText
   }
 
-  #text(fields: readonly LogValue[]): string {
+  #formatFields(fields: readonly LogValue[]): string {
     let text = ''
     for (let i = 0; i < fields.length; i += 2) {
       const value = fields[i + 1]
@@ -213,7 +213,7 @@ export class Log {
     return text
   }
 
-  /** Of fewer pieces a line is put together in half the time. */
+  /** With cached labels a line has fewer parts and takes half the time. */
   #labelOf(name: string): string {
     const known = this.#labels.get(name)
     if (known !== undefined) return known
@@ -223,49 +223,49 @@ export class Log {
   }
 
   #append(line: string): void {
-    if (this.#waiting > MAX_PENDING) return void this.#dropped++
-    if (line.length > ROOM_BYTES - this.#used) this.#pending = this.#take()
-    if (line.length > ROOM_BYTES) this.#pending += line
-    else this.#used += this.#room.write(line, this.#used, 'latin1')
-    if (this.#state === 'idle') this.#gather()
+    if (this.#pendingLength > MAX_PENDING) return void this.#dropped++
+    if (line.length > BUFFER_BYTES - this.#bufferUsed) this.#pending = this.#takePending()
+    if (line.length > BUFFER_BYTES) this.#pending += line
+    else this.#bufferUsed += this.#buffer.write(line, this.#bufferUsed, 'latin1')
+    if (this.#state === 'idle') this.#scheduleFlush()
   }
 
-  get #waiting(): number {
-    return this.#pending.length + this.#used
+  get #pendingLength(): number {
+    return this.#pending.length + this.#bufferUsed
   }
 
-  #take(): string {
-    const text = this.#pending + this.#room.latin1Slice(0, this.#used)
+  #takePending(): string {
+    const text = this.#pending + this.#buffer.latin1Slice(0, this.#bufferUsed)
     this.#pending = ''
-    this.#used = 0
+    this.#bufferUsed = 0
     return text
   }
 
-  #gather(): void {
-    this.#state = 'gathering'
-    setTimeout(() => this.#send(), FLUSH_MS).unref()
+  #scheduleFlush(): void {
+    this.#state = 'scheduled'
+    setTimeout(() => this.#startWrite(), FLUSH_MS).unref()
   }
 
-  #send(): void {
+  #startWrite(): void {
     this.#state = 'writing'
-    this.#write(this.#take(), (lost) => this.#sent(lost))
+    this.#write(this.#takePending(), (lost) => this.#onWritten(lost))
   }
 
-  /** Lines that were lost are told of once there is a place for it. */
-  #sent(lost = 0): void {
+  /** Lines that were dropped are reported once a line can be written again. */
+  #onWritten(lost = 0): void {
     this.#state = 'idle'
     if (lost > 0) this.#dropped += lost
-    else if (this.#dropped > 0) this.#tellDropped()
-    if (this.#waiting > 0 && this.#state === 'idle') this.#gather()
+    else if (this.#dropped > 0) this.#logDropped()
+    if (this.#pendingLength > 0 && this.#state === 'idle') this.#scheduleFlush()
   }
 
-  /** Behind those that wait, however many do: it must not be dropped itself. */
-  #tellDropped(): void {
+  /** Adds the line after the pending ones, however many: it must not be dropped itself. */
+  #logDropped(): void {
     const lines = this.#dropped
-    const waiting = this.#take()
+    const pending = this.#takePending()
     this.#dropped = 0
-    this.write('warn', 'log', 'log lines dropped: they could not be written', ['lines', lines])
-    this.#pending = waiting + this.#take()
+    this.write('warn', 'log', 'log lines dropped', ['lines', lines])
+    this.#pending = pending + this.#takePending()
   }
 }
 
@@ -280,7 +280,7 @@ function formatJsonLine(
   return escapeNonAscii(JSON.stringify(object)) + '\n'
 }
 
-/** Anything that could break the line or be taken for another field is quoted. */
+/** A value that could break the line or look like another field is quoted. */
 function quoteValue(value: string): string {
   for (let i = 0; i < value.length; i++) {
     const c = value.charCodeAt(i)
@@ -290,33 +290,33 @@ function quoteValue(value: string): string {
   return value === '' ? '""' : value
 }
 
-/** Lines are ASCII, so that no byte of a client's can mean something to a terminal, and bytes are quick to make. */
+/** Lines are ASCII, so that bytes of a client cannot control a terminal, and encoding is fast. */
 function escapeNonAscii(text: string): string {
   return text.replace(/[^ -~]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'))
 }
 
-// Puts the text of the log on standard output: in one write, or, where other processes write there too, in pieces that the
-// system keeps whole. It is never waited for: a pipe that nobody reads would hold a thread, and with it the end of the process.
+// Writing to standard output: in one write, or, if other processes write there too, in pieces that the system keeps whole.
+// No write blocks: a pipe without a reader would block a thread, and with it the end of the process.
 
 const STDOUT = 1
 
-/** What a pipe takes in one go, whoever else writes (PIPE_BUF of Linux). A line above that goes alone. */
+/** The most bytes that a pipe takes atomically (PIPE_BUF of Linux). A longer line is written alone. */
 export const MAX_PIPE_WRITE_BYTES = 4096
 
-/** How long a reader that is slow is left alone. */
-const AGAIN_MS = 20
-/** How long a process that exits waits for one. */
-const EXIT_MS = 200
+/** How long to wait before a retry when the reader is slow. */
+const RETRY_MS = 20
+/** How long an exiting process waits for a slow reader. */
+const MAX_EXIT_MS = 200
 
-/** `done` is called when the text is out, with how many of its lines never will be. */
+/** `done` is called after the write, with the number of lines that were lost. */
 type OutputWriter = (text: string, done: (lost?: number) => void) => void
 
-/** A reader that is gone, or a disk that is full, loses lines; it never stops the gateway. */
+/** A closed reader or a full disk loses lines; it never stops the gateway. */
 export function createStdoutWriter(): OutputWriter {
-  const place = fstatSync(STDOUT)
-  if (!place.isFIFO() && !place.isSocket())
+  const output = fstatSync(STDOUT)
+  if (!output.isFIFO() && !output.isSocket())
     return (text, done) => writeStdoutFile(Buffer.from(text, 'latin1'), done)
-  // Node does not block on these. Each write hears of its fault by itself; however many logs there are, one listener is enough.
+  // Node does not block on these. Each write gets its own error; one listener is enough for all logs.
   if (!process.stdout.listeners('error').includes(ignore)) process.stdout.on('error', ignore)
   return (text, done) => {
     unblockStdout()
@@ -327,8 +327,8 @@ export function createStdoutWriter(): OutputWriter {
 }
 
 /**
- * Whether writes block is the same for all processes that share a pipe: each one that starts makes them block for all, and
- * so does one that ends and leaves it as it was.
+ * Processes that share a pipe share its blocking mode: each that starts sets it to blocking for all, and so does each
+ * that exits and restores it.
  */
 export function unblockStdout(): void {
   makeNonBlocking(process.stdout)
@@ -354,9 +354,9 @@ function splitWrites(out: OutputWriter): OutputWriter {
   }
 }
 
-/** Before it returns; what nobody takes is given up. */
+/** Writes before it returns; what the reader does not take in time is lost. */
 function writeStdoutSync(text: string): void {
-  const until = performance.now() + EXIT_MS
+  const deadline = performance.now() + MAX_EXIT_MS
   for (const piece of splitAtLines(text)) {
     let bytes: Uint8Array = Buffer.from(piece, 'latin1')
     while (bytes.length > 0)
@@ -364,14 +364,15 @@ function writeStdoutSync(text: string): void {
         unblockStdout()
         bytes = bytes.subarray(writeSync(STDOUT, bytes))
       } catch (error) {
-        // Nobody reads any more; there is no other place to say so.
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || performance.now() > until) return
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS)
+        // There is no other output on which to report this.
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || performance.now() > deadline)
+          return
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
       }
   }
 }
 
-/** Whole lines of ASCII. */
+/** Splits ASCII text into pieces of whole lines. */
 export function* splitAtLines(text: string): Generator<string, undefined> {
   let from = 0
   while (from < text.length) {
@@ -388,7 +389,7 @@ export function* splitAtLines(text: string): Generator<string, undefined> {
 function writeStdoutFile(bytes: Buffer, done: (lost?: number) => void): void {
   write(STDOUT, bytes, (error, written) => {
     const rest = bytes.subarray(written ?? 0)
-    if (error?.code === 'EAGAIN') setTimeout(() => writeStdoutFile(rest, done), AGAIN_MS)
+    if (error?.code === 'EAGAIN') setTimeout(() => writeStdoutFile(rest, done), RETRY_MS)
     else if (error !== null) done(countLines(rest.toString('latin1')))
     else if (rest.length > 0) writeStdoutFile(rest, done)
     else done()

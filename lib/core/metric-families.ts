@@ -1,9 +1,9 @@
-// What is counted and measured, as whoever writes it out takes it: families of series, each with its labels.
+// Metrics as the exporters read them: families of series with labels.
 
-/** Ends of buckets; what is above the last is in none of them, and counted all the same. */
+/** Counts per bucket; values above the last bound are counted in an extra bucket. */
 export class Histogram {
   readonly bounds: readonly number[]
-  /** Each for itself, and not those below it, too. */
+  /** Per bucket, not cumulative. */
   readonly counts: Float64Array
   sum = 0
 
@@ -16,7 +16,7 @@ export class Histogram {
     return this.counts.every((count) => count === 0)
   }
 
-  /** What another one with the same bounds has. */
+  /** Adds the counts of a histogram with the same bounds. */
   addAll({ counts, sum }: Histogram): void {
     for (const [at, count] of counts.entries()) this.counts[at]! += count
     this.sum += sum
@@ -34,18 +34,18 @@ export class Histogram {
 export type MetricLabels = Readonly<Record<string, string | number>>
 
 export interface MetricFamily {
-  /** Without the prefix that all of ours have. */
+  /** Without the prefix of all metrics. */
   readonly name: string
   readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly help: string
-  /** Made as they are read, where there may be many: a page of them is written over several turns. */
+  /** Created while it is read, where there may be many: a page is written over several turns of the event loop. */
   readonly series: Iterable<MetricSeries>
 }
 
 export type MetricSeries = readonly [labels: MetricLabels, value: number | Histogram]
 
-/** Instead of what there are too many of. */
+/** The label for values beyond the bound of a label. */
 export const OTHER_LABEL = 'other'
 
-/** Instead of what is not there. */
+/** The label for a missing value. */
 export const UNKNOWN_LABEL = 'unknown'

@@ -1,16 +1,16 @@
-// What the processes of one gateway say to each other over the channel that Node gives to a child: notices, and questions
-// that have an answer. A notice may bring a handle along, such as a connection.
+// Messages between the processes of one gateway over Node's IPC channel: notifications, and requests with a response. A
+// notification may carry a handle, such as a connection.
 
 import type { SendHandle } from 'node:child_process'
 import { errorMessageOf } from './errors.ts'
 
-/** A question that nobody answers is over after this. */
-const ASK_DEADLINE = 5_000
+/** The default timeout of a request. */
+const REQUEST_TIMEOUT_MS = 5_000
 
-/** Questions under way; one more is refused at once. */
-const MAX_ASKED = 65_536
+/** Pending requests; a further one is rejected at once. */
+const MAX_PENDING_REQUESTS = 65_536
 
-/** As it travels: a notice has no number, an answer no kind. */
+/** The wire format: a notification has no number, a response no kind. */
 interface LinkMessage {
   readonly kind?: string
   readonly number?: number
@@ -32,17 +32,16 @@ interface PendingRequest {
 
 type LinkHandler = (body: unknown, handle: SendHandle | undefined) => unknown
 
-/** Puts a message on the channel. */
 type SendLinkMessage = (message: object, handle?: SendHandle) => void
 
 export class ProcessLink {
   readonly #send: SendLinkMessage
   readonly #handlers = new Map<string, LinkHandler>()
-  readonly #asked = new Map<number, PendingRequest>()
+  readonly #pending = new Map<number, PendingRequest>()
   #state: 'open' | 'closed' = 'open'
-  #last = 0
+  #lastNumber = 0
 
-  /** `send` puts a message on the channel. What comes from there is given to `hear`. */
+  /** `send` puts a message on the channel; messages from the channel are passed to `receive`. */
   constructor(send: SendLinkMessage) {
     this.#send = send
   }
@@ -51,28 +50,30 @@ export class ProcessLink {
     return this.#state === 'closed'
   }
 
-  /** What is done with messages of this kind; what it returns answers a question, and a promise may. */
+  /** Handles messages of one kind; the returned value, or a promise of it, answers a request. */
   on(kind: string, handler: LinkHandler): void {
     this.#handlers.set(kind, handler)
   }
 
-  /** Nothing comes back, not even that the other side is gone. */
+  /** Sends a notification; a closed link is ignored. */
   notify(kind: string, body: unknown, handle?: SendHandle): void {
     if (this.#state === 'open') this.#send({ kind, body }, handle)
   }
 
-  /** Rejects when the other side failed, is gone, or says nothing in time. */
-  request(kind: string, body: unknown, ms = ASK_DEADLINE): Promise<unknown> {
+  /** Rejects if the other process fails, disconnects, or does not respond in time. */
+  request(kind: string, body: unknown, ms = REQUEST_TIMEOUT_MS): Promise<unknown> {
     if (this.#state === 'closed') return Promise.reject(new Error(`${kind}: the link is closed`))
-    if (this.#asked.size >= MAX_ASKED)
-      return Promise.reject(new Error(`${kind}: ${MAX_ASKED} questions wait already`))
-    const number = ++this.#last
+    if (this.#pending.size >= MAX_PENDING_REQUESTS)
+      return Promise.reject(
+        new Error(`${kind}: ${MAX_PENDING_REQUESTS} requests are already pending`),
+      )
+    const number = ++this.#lastNumber
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#asked.delete(number)
+        this.#pending.delete(number)
         reject(new Error(`${kind}: no answer after ${ms} ms`))
       }, ms)
-      this.#asked.set(number, { resolve, reject, timer })
+      this.#pending.set(number, { resolve, reject, timer })
       this.#send({ kind, number, body })
     })
   }
@@ -81,41 +82,42 @@ export class ProcessLink {
     if (this.#state === 'closed' || typeof message !== 'object' || message === null) return
     const { kind, number, body, failure } = message as LinkMessage
     if (kind !== undefined) return this.#handle({ kind, number, body }, handle)
-    const asked = number === undefined ? undefined : this.#take(number)
-    if (failure === undefined) asked?.resolve(body)
-    else asked?.reject(new Error(failure))
+    const pending = number === undefined ? undefined : this.#takePending(number)
+    if (failure === undefined) pending?.resolve(body)
+    else pending?.reject(new Error(failure))
   }
 
-  /** The other side is gone: whoever waits for it is told. */
+  /** The other process disconnected: all pending requests are rejected. */
   close(): void {
     this.#state = 'closed'
-    for (const number of [...this.#asked.keys()])
-      this.#take(number)?.reject(new Error('the other process is gone'))
+    for (const number of [...this.#pending.keys()])
+      this.#takePending(number)?.reject(new Error('the other process disconnected'))
   }
 
-  #take(number: number): PendingRequest | undefined {
-    const asked = this.#asked.get(number)
-    if (asked === undefined) return undefined
-    this.#asked.delete(number)
-    clearTimeout(asked.timer)
-    return asked
+  #takePending(number: number): PendingRequest | undefined {
+    const pending = this.#pending.get(number)
+    if (pending === undefined) return undefined
+    this.#pending.delete(number)
+    clearTimeout(pending.timer)
+    return pending
   }
 
   #handle({ kind, number, body }: IncomingLinkMessage, handle: SendHandle | undefined): void {
     const handler = this.#handlers.get(kind)
-    if (handler === undefined) return this.#answer(number, { failure: `nobody here knows ${kind}` })
-    const answer = async (): Promise<unknown> => handler(body, handle)
-    answer().then(
-      (given) => this.#answer(number, { body: given }),
+    if (handler === undefined)
+      return this.#respond(number, { failure: `unknown message kind: ${kind}` })
+    const run = async (): Promise<unknown> => handler(body, handle)
+    run().then(
+      (result) => this.#respond(number, { body: result }),
       (error: unknown) => {
-        // Nobody waits for the answer to a notice: a fault in it is one of this process.
+        // A notification has no response: an error in its handler is one of this process.
         if (number === undefined) throw error
-        this.#answer(number, { failure: errorMessageOf(error) })
+        this.#respond(number, { failure: errorMessageOf(error) })
       },
     )
   }
 
-  #answer(number: number | undefined, message: LinkMessage): void {
+  #respond(number: number | undefined, message: LinkMessage): void {
     if (number !== undefined && this.#state === 'open') this.#send({ number, ...message })
   }
 }

@@ -1,10 +1,10 @@
-// Replies the gateway makes itself: refusals, redirects, direct responses.
+// Replies that the gateway makes itself: refusals, redirects, direct responses.
 
 import { STATUS_CODES } from 'node:http'
 import type { Body, BodyForm, BodyFraming, Reply, Sink } from './types.ts'
 import { ResponseHead } from './head.ts'
 
-/** A body that is there already. */
+/** A body whose bytes are in memory. */
 export class BytesBody implements Body {
   readonly framing: BodyFraming
   readonly length: number
@@ -28,7 +28,7 @@ export class BytesBody implements Body {
 
 export const EMPTY_BODY: Body = new BytesBody(Buffer.alloc(0))
 
-/** A head with no text of its own; fields in lower case. */
+/** Builds a head that was not received; field names in lower case. */
 export function buildResponseHead(
   status: number,
   fields: Iterable<readonly [string, string]>,
@@ -40,7 +40,7 @@ export function buildResponseHead(
   return head
 }
 
-/** A whole answer; content-length and date are added here. */
+/** Builds a complete reply; adds content-length and date. */
 export function buildReply(
   status: number,
   fields: Iterable<readonly [string, string]>,

@@ -1,6 +1,6 @@
-// Shapes of what runs that the web page reads as they are: nothing of Node stands behind them.
+// Types of the runtime state that the web page reads as they are: they depend on nothing of Node.
 
-/** The first of many, and how many more there are. */
+/** The first entries of a list, and how many more there are. */
 export interface LimitedList<T> {
   readonly shown: readonly T[]
   readonly more: number
@@ -15,7 +15,7 @@ export interface SessionView {
   readonly calls: number
   readonly channels: number
   readonly targets: readonly { readonly name: string; readonly state: string }[]
-  /** Whose it is, where there are several. */
+  /** The worker that has it, if there are several. */
   readonly worker?: number
 }
 
@@ -26,9 +26,9 @@ export interface ChildProcessState {
   readonly session: string
   readonly state: string
   readonly age: number
-  /** Null where the system does not tell. */
+  /** Null where the system does not report it. */
   readonly rss: number | null
   readonly lastStderr: readonly string[]
-  /** Whose it is, where there are several. */
+  /** The worker that has it, if there are several. */
   readonly worker?: number
 }

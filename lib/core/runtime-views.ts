@@ -1,12 +1,12 @@
-// What can be told of what runs, for operators: shapes, and how much of many things is shown. Ages are in milliseconds.
+// The runtime state for operators: its types, and how many entries of each list are shown. Ages are in milliseconds.
 
 import { readFileSync } from 'node:fs'
 import type { Exchange } from './exchange.ts'
 import type { ChildProcessState, LimitedList, SessionView } from './runtime-types.ts'
 
-/** Entries of one level that are shown; the others are counted. */
+/** Entries of one level that are shown; further ones are only counted. */
 export const MAX_LISTED_ENTRIES = 100
-const MAX_PATH = 256
+const MAX_PATH_LENGTH = 256
 
 export function limitList<T, View>(all: Iterable<T>, view: (one: T) => View): LimitedList<View> {
   const shown: View[] = []
@@ -18,21 +18,21 @@ export function limitList<T, View>(all: Iterable<T>, view: (one: T) => View): Li
   return { shown, more }
 }
 
-/** `request`: what the client sends waits for us or the backend. `answer`: the client does not take it. */
+/** `request`: the request body waits for the gateway or the backend. `answer`: the client does not read the response. */
 export type PausedDirection = 'request' | 'answer'
 
 export interface ExchangeView {
   readonly phase: Exchange['phase']
   readonly age: number
   readonly method: string
-  /** Without its query. */
+  /** The path without its query. */
   readonly path: string
   readonly listener: string
   readonly route: string
   readonly endpoint: string
-  /** 0 until there is one. */
+  /** 0 until there is a response. */
   readonly status: number
-  /** Of the answer's body. */
+  /** Bytes of the response body. */
   readonly bytesOut: number
   readonly paused: readonly PausedDirection[]
 }
@@ -50,7 +50,7 @@ export interface ConnectionView {
 export interface ListenerCounts {
   readonly bind: string
   readonly state: 'open' | 'draining' | 'closed'
-  /** Since it was opened. */
+  /** Connections since the listener was opened. */
   readonly accepted: number
   readonly open: number
   readonly bytesIn: number
@@ -64,18 +64,18 @@ export interface ListenerView extends ListenerCounts {
 /** Connections to one backend. */
 export interface PoolView {
   readonly origin: string
-  /** Of either kind, and those under way. */
+  /** Of both protocols, including connections being opened. */
   readonly open: number
   readonly idle: number
-  /** Those that speak HTTP/2, each for many requests. */
+  /** HTTP/2 connections, each for many requests. */
   readonly sessions: number
-  /** Requests without one. */
+  /** Requests that wait for a connection. */
   readonly waiting: number
 }
 
-/** What is known of a backend by those who call it. */
+/** The health of a backend as its callers see it. */
 export interface BackendHealthView {
-  /** Of all connections there; null where it has none. */
+  /** Connections to it; null if it has no pool. */
   readonly pool: Pick<PoolView, 'open' | 'idle' | 'waiting'> | null
   readonly problems: readonly string[]
 }
@@ -83,17 +83,17 @@ export interface BackendHealthView {
 export interface ChildProcessView {
   readonly pid: number
   readonly target: string
-  /** The beginning of its session's id. */
+  /** The start of its session's id. */
   readonly session: string
   readonly age: number
   readonly state: string
-  /** So many lines, or all that are kept; without what looks like a credential, which takes a while to look for. */
+  /** The latest lines, or all that are kept, redacted; redaction takes a while. */
   readonly lastStderr: (lines?: number) => readonly string[]
-  /** Whose it is, where there are several. */
+  /** The worker that has it, if there are several. */
   readonly worker?: number
 }
 
-/** Why a target is not there, where it could not be had when it was last wanted. */
+/** Why a target could not be started or reached when it was last needed. */
 export interface TargetFault {
   readonly target: string
   readonly reason: string
@@ -106,29 +106,35 @@ export interface McpGroupView {
   readonly sessions: LimitedList<SessionView>
 }
 
-/** What many requests keep at a time, and how much of that there may be. */
+/** Bytes that requests hold together, and the limit. */
 export interface BudgetView {
   readonly used: number
   readonly most: number
 }
 
-/** How much there is just now: all connections are looked at, so every second only while somebody reads it. */
+/** The load now. It looks at all connections, so it is computed every second only while a client reads it. */
 export interface CurrentLoad {
   readonly connections: number
   readonly requests: number
   readonly streams: number
-  /** On the ports that are open. */
+  /** Of the open ports. */
   readonly bytesIn: number
   readonly bytesOut: number
 }
 
-/** Everything that runs. */
+export interface BucketCounts {
+  readonly rules: number
+  readonly buckets: number
+  readonly evicted: number
+}
+
+/** The runtime state of the whole process. */
 export interface LiveSnapshot {
   readonly listeners: readonly ListenerView[]
-  /** What came by ports that are closed. */
+  /** The totals of listeners that are closed. */
   readonly closedListeners: readonly ListenerCounts[]
   readonly requests: Readonly<Record<Exchange['phase'], number>>
-  /** Answers under way that are event streams. */
+  /** Responses in progress that are event streams. */
   readonly streams: number
   readonly pools: readonly PoolView[]
   readonly groups: readonly McpGroupView[]
@@ -158,7 +164,7 @@ export function describeExchange(
     phase,
     age: Math.round(now - exchange.startedAt),
     method: request.method,
-    path: (query < 0 ? originalTarget : originalTarget.slice(0, query)).slice(0, MAX_PATH),
+    path: (query < 0 ? originalTarget : originalTarget.slice(0, query)).slice(0, MAX_PATH_LENGTH),
     listener,
     route,
     endpoint,
@@ -168,27 +174,19 @@ export function describeExchange(
   }
 }
 
-export interface BucketCounts {
-  readonly rules: number
-  readonly buckets: number
-  readonly evicted: number
-}
-
-// What is told of a child process: how much memory it has, and what it said last.
-
-/** What a child said last: so many lines, and so much of each. */
+/** How many stderr lines of a child are shown, and how much of each. */
 const STDERR_LINES = 5
-const STDERR_LETTERS = 300
+const STDERR_LINE_LENGTH = 300
 
 export function describeChildProcess({
   lastStderr,
   ...child
 }: ChildProcessView): ChildProcessState {
-  const said = lastStderr(STDERR_LINES).map((line) => line.slice(0, STDERR_LETTERS))
-  return { ...child, rss: readResidentMemory(child.pid), lastStderr: said }
+  const lines = lastStderr(STDERR_LINES).map((line) => line.slice(0, STDERR_LINE_LENGTH))
+  return { ...child, rss: readResidentMemory(child.pid), lastStderr: lines }
 }
 
-/** Null where the system does not tell, or the process has just gone. */
+/** Null where the system does not report it, or the process has just exited. */
 function readResidentMemory(pid: number): number | null {
   if (process.platform !== 'linux') return null
   try {

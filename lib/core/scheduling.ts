@@ -1,6 +1,6 @@
-// Work that is done one at a time.
+// Scheduling helpers: a mutex, a coalesced task, intervals, bounded waits and a counter of pending work.
 
-/** Whoever works in the same turn waits for those before. */
+/** Runs tasks one after another. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve()
 
@@ -11,53 +11,49 @@ export class Mutex {
   }
 }
 
-/** Work that is asked for time and again: however often that is before it begins, it is done once. */
+/** A task that may be scheduled often: until it starts, further calls have no effect. */
 export class CoalescedTask {
-  readonly #turn: Mutex
+  readonly #mutex: Mutex
   readonly #work: () => Promise<void>
-  #state: 'idle' | 'wanted' | 'over' = 'idle'
+  #state: 'idle' | 'scheduled' | 'closed' = 'idle'
 
-  constructor(turn: Mutex, work: () => Promise<void>) {
-    this.#turn = turn
+  constructor(mutex: Mutex, work: () => Promise<void>) {
+    this.#mutex = mutex
     this.#work = work
   }
 
   get isClosed(): boolean {
-    return this.#state === 'over'
+    return this.#state === 'closed'
   }
 
   schedule(): void {
     if (this.#state !== 'idle') return
-    this.#state = 'wanted'
-    void this.#turn.run(() => this.#begin())
+    this.#state = 'scheduled'
+    void this.#mutex.run(() => this.#start())
   }
 
-  /** Nothing begins from now on. */
+  /** No further run starts. */
   close(): void {
-    this.#state = 'over'
+    this.#state = 'closed'
   }
 
-  async #begin(): Promise<void> {
+  async #start(): Promise<void> {
     if (this.isClosed) return
     this.#state = 'idle'
     await this.#work()
   }
 }
 
-// Something that is done again and again, until it is called off.
+/** Calls `callback` every `ms` until the returned function is called. */
+export type StartInterval = (ms: number, callback: () => void) => () => void
 
-/** What it returns calls it off. */
-export type StartInterval = (ms: number, act: () => void) => () => void
-
-/** Keeps no process alive. */
-export const startInterval: StartInterval = (ms, act) => {
-  const timer = setInterval(act, ms).unref()
+/** Does not keep the process alive. */
+export const startInterval: StartInterval = (ms, callback) => {
+  const timer = setInterval(callback, ms).unref()
   return () => clearInterval(timer)
 }
 
-// A wait that ends, whatever is waited for.
-
-/** Waits for the work, or for so long. */
+/** Waits until the work is done, but at most `ms`. */
 export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
@@ -65,11 +61,10 @@ export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<vo
   clearTimeout(timer)
 }
 
-// Counts what is under way, for whoever waits until nothing is.
-
+/** Counts pending work; `whenIdle` resolves when there is none. */
 export class PendingCounter {
   #count = 0
-  #waiting: (() => void)[] = []
+  #waiters: (() => void)[] = []
 
   begin(): void {
     this.#count++
@@ -78,11 +73,11 @@ export class PendingCounter {
   end(): void {
     this.#count--
     if (this.#count > 0) return
-    for (const resolve of this.#waiting.splice(0)) resolve()
+    for (const resolve of this.#waiters.splice(0)) resolve()
   }
 
   whenIdle(): Promise<void> {
     if (this.#count === 0) return Promise.resolve()
-    return new Promise((resolve) => this.#waiting.push(resolve))
+    return new Promise((resolve) => this.#waiters.push(resolve))
   }
 }

@@ -1,20 +1,20 @@
-// Which worker has an MCP session, told by the end of its id: requests of one session may come to any worker.
+// Which worker owns an MCP session, by the suffix of its id: requests of one session may arrive at any worker.
 
 import type { RequestHead } from './head.ts'
 
 const NAME = /^w\d{1,2}e\d{1,9}$/
 
-/** Unlike that of any other worker this gateway had or will have. */
+/** A name that no other worker of this gateway has, had or will have. */
 export function workerNameOf({ slot, epoch }: { slot: number; epoch: number }): string {
   return `w${slot}e${epoch}`
 }
 
-/** What the ids end with that a worker gives. */
+/** The suffix of the session ids that a worker creates. */
 export function sessionSuffixOf(worker: string): string {
   return `.${worker}`
 }
 
-/** The worker that a request's session names; null for none. */
+/** The worker that a request's session id names; null for none. */
 export function findSessionWorker(request: RequestHead): string | null {
   const id = request.get('mcp-session-id') ?? legacySessionOf(request)
   if (id === undefined) return null
@@ -22,7 +22,7 @@ export function findSessionWorker(request: RequestHead): string | null {
   return NAME.test(name) ? name : null
 }
 
-/** The older transport has it in the query. */
+/** The older transport has the id in the query. */
 function legacySessionOf({ target, query }: RequestHead): string | undefined {
   if (!target.includes('sessionId=')) return undefined
   return new URLSearchParams(query).get('sessionId') ?? undefined

@@ -1,11 +1,11 @@
-// What lies below a socket, for which Node has no name: needed where a connection changes hands between sockets and
-// processes, and to ask the system about it. Nobody else reaches below.
+// Access to the handle of a socket, for which Node has no public API: needed to move a connection between sockets and
+// processes, and to query the system. Only this file uses it.
 
 import type { SendHandle } from 'node:child_process'
 import { Socket } from 'node:net'
 import type { OnReadOpts, Server, SocketConstructorOpts } from 'node:net'
 
-/** As Node 20 to 24 have it. */
+/** The members that Node 20 to 24 have. */
 interface SocketHandle {
   readonly fd?: number
   readonly writeQueueSize?: number
@@ -19,15 +19,15 @@ interface SocketInternals {
   _handle?: SocketHandle | null
 }
 
-/** What a socket stands on; the socket is gone from now on. Null when it was already. */
+/** Takes the handle and destroys the socket; null if the socket has none any more. */
 export function takeHandleAndDestroy(socket: Socket): SendHandle | null {
   const handle = takeHandle(socket)
-  // Without its handle a socket holds nothing; destroying it lets its server forget it.
+  // Without its handle a socket holds no resources; destroying it removes it from its server.
   socket.destroy()
   return handle
 }
 
-/** The same, for a socket that others may still have in their hands: it is an empty shell then. */
+/** Takes the handle of a socket that others still reference: the socket stays, without a connection. */
 export function takeHandle(socket: Socket): SendHandle | null {
   const internals = socket as unknown as SocketInternals
   const handle = internals._handle ?? null
@@ -39,33 +39,33 @@ export function stopReading(socket: Socket): void {
   handleOf(socket)?.readStop()
 }
 
-/** -1 where the system has no such numbers, or it is gone. */
+/** -1 where the system has no descriptors, or the handle is gone. */
 export function descriptorOf(open: Socket | Server): number {
   return handleOf(open)?.fd ?? -1
 }
 
-/** Bytes that the system has not taken yet; undefined where that is not told. */
+/** Bytes that the kernel has not taken yet; undefined where Node does not report them. */
 export function unsentBytesOf(socket: Socket): number | undefined {
   return handleOf(socket)?.writeQueueSize
 }
 
-/** Also when another process that has the same end of it wanted otherwise. */
+/** Also if another process that shares the pipe set it to blocking. */
 export function makeNonBlocking(socket: Socket): void {
   handleOf(socket)?.setBlocking?.(false)
 }
 
-/** As Node has them for sockets it makes itself. */
+/** The options that Node uses for sockets it creates. */
 interface SocketCreateOptions {
-  /** It reads nothing before it is told to. */
+  /** The socket reads nothing before `resume`. */
   readonly pauseOnCreate?: true
   readonly allowHalfOpen?: true
   readonly onread?: OnReadOpts
 }
 
-/** A socket made anew. Over null it is one that is gone. */
-export function createSocket(handle: SendHandle | null, ways: SocketCreateOptions): Socket {
-  const options = { handle, readable: true, writable: true, ...ways }
-  return new Socket(options as SocketConstructorOpts)
+/** Creates a socket over a handle; over null it is a closed one. */
+export function createSocket(handle: SendHandle | null, options: SocketCreateOptions): Socket {
+  const all = { handle, readable: true, writable: true, ...options }
+  return new Socket(all as SocketConstructorOpts)
 }
 
 export function closeHandle(handle: SendHandle): void {

@@ -1,35 +1,35 @@
-// Translates positions and function names of a bundle to those of our TypeScript, by the table that the build writes next to
-// the bundle. A source map has the same content, but takes most of a second to read.
+// Translates positions and function names of a bundle to those of the TypeScript sources, with the table that the build
+// writes next to the bundle. A source map has the same content, but takes most of a second to read.
 
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 export interface SourcePosition {
   readonly file: string
-  /** From 1; 0 when it is not known. */
+  /** From 1; 0 if it is not known. */
   readonly line: number
 }
 
 export interface SourceLookup {
   /** `line` counts from 1. */
   readonly findPosition: (line: number) => SourcePosition | null
-  /** A bundle has all files in one scope, so the bundler renames functions of the same name. */
+  /** A bundle has all files in one scope, so the bundler renames functions that share a name. */
   readonly originalNameOf: (name: string) => string
 }
 
 interface SourceTable {
   readonly files: readonly string[]
   readonly names: Readonly<Record<string, string>>
-  /** Of each line in turn, the file's number and the line in it. */
+  /** For each line of the bundle: the index of the file, and the line in it. */
   readonly lines: readonly number[]
 }
 
-/** Node keeps what it has read: a table takes some milliseconds, and every frame of a stack needs it. */
+/** `require` caches a table: reading it takes milliseconds, and every frame of a stack needs it. */
 const readJson = createRequire(import.meta.url)
 
 /** `at name (file:…:line:column)`, or without name and parentheses. */
 const FRAME = /^( +at (?:.* \()?)(file:[^()\n]+\.bundle\.js):(\d+):\d+(\)?)$/gm
-/** The name of the function, in what stands before the position. */
+/** The name of the function, in the text before the position. */
 const FUNCTION = /[\w$]+(?= (?:\[as [^\]]+\] )?\($)/
 
 /** Null for a file that is not a bundle, or has no table. */
@@ -55,19 +55,19 @@ function readSourceTable(path: string): SourceTable | null {
   }
 }
 
-/** The stack of an error with the files, lines and function names of our TypeScript in place of the bundle's. */
+/** The stack of an error with files, lines and function names of the TypeScript sources. */
 export function sourceStack(stack: string): string {
   return stack.replaceAll(FRAME, (frame, start: string, url: string, line: string, end: string) => {
-    const places = placesAt(url)
-    const position = places?.findPosition(Number(line)) ?? null
-    if (places === null || position === null) return frame
-    const named = start.replace(FUNCTION, (name) => places.originalNameOf(name))
+    const lookup = findSourceLookup(url)
+    const position = lookup?.findPosition(Number(line)) ?? null
+    if (lookup === null || position === null) return frame
+    const named = start.replace(FUNCTION, (name) => lookup.originalNameOf(name))
     return `${named}${position.file}:${position.line}${end}`
   })
 }
 
-/** The message of an error may have lines that look like frames, with a URL that is not one of a file. */
-function placesAt(url: string): SourceLookup | null {
+/** The message of an error may contain lines that look like frames, with a URL that is not one of a file. */
+function findSourceLookup(url: string): SourceLookup | null {
   try {
     return readSourceLookup(fileURLToPath(url))
   } catch {

@@ -1,17 +1,17 @@
-// Deadlines without a timer each: one interval asks every member whether its time has come. Setting a
-// deadline is then an assignment, which the hot path does several times a request.
+// Deadlines without a timer each: one interval asks every member whether its deadline has passed. Setting a deadline is
+// then an assignment, which the hot path does several times per request.
 
 export interface Sweepable {
   /** `now` is on the clock of `performance.now()`. */
   sweep(now: number): void
 }
 
-/** A coarse clock: as late as one sweep, and free to read. */
+/** A coarse clock: at most one sweep late, and cheap to read. */
 export interface CoarseClock {
   readonly now: number
 }
 
-/** Sweeps come four times within the shortest deadline, in this range (ms). */
+/** Sweeps run four times within the shortest deadline, within these bounds (ms). */
 const MIN_INTERVAL = 10
 const MAX_INTERVAL = 1_000
 
@@ -26,7 +26,7 @@ export class Sweeper<T extends Sweepable> implements CoarseClock {
     this.#interval = intervalFor(shortest)
   }
 
-  /** From now on as often as this deadline needs. */
+  /** Changes the interval to what this deadline needs. */
   setShortestDeadline(shortest: number): void {
     const interval = intervalFor(shortest)
     if (interval === this.#interval) return
@@ -39,7 +39,7 @@ export class Sweeper<T extends Sweepable> implements CoarseClock {
   add(member: T): void {
     this.members.add(member)
     if (this.#timer !== null) return
-    // The clock stood still while nobody was here.
+    // The clock does not advance while there are no members.
     this.#tick()
     this.#timer = setInterval(() => this.#sweep(), this.#interval).unref()
   }
@@ -57,7 +57,7 @@ export class Sweeper<T extends Sweepable> implements CoarseClock {
     if (this.members.size > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve))
   }
 
-  /** One interval ahead, so that a deadline set from it never comes early. */
+  /** One interval ahead, so that a deadline set from it never passes early. */
   get now(): number {
     if (this.#timer === null) this.#tick()
     return this.#now

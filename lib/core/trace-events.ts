@@ -1,4 +1,4 @@
-// The events of a trace, spelled as the document spells them (spec.md §2.7, §6; the rest as reference.md 6.3 has it).
+// The events of a trace, in the spelling of spec.md §2.7 and §6, otherwise of reference.md 6.3.
 
 import type { LlmFacts } from './facts.ts'
 import type { RequestHead, ResponseHead } from './head.ts'
@@ -6,19 +6,19 @@ import type { Allowance, Tap } from './types.ts'
 
 export type TraceSeverity = 'success' | 'info' | 'warn' | 'error'
 
-/** Where in the life of a request a snapshot was taken. */
+/** The stage of a request at which a snapshot is taken. */
 export type RequestStage =
   'initial request' | 'gateway policies' | 'route policies' | 'final request'
 export type ResponseStage = 'raw response' | 'backend response ready' | 'final response'
 export type BodyStage = 'final request' | 'response'
 export type PolicyPhase = 'gateway' | 'route' | 'backend'
 
-/** What a policy did: passed, changed or answered, or had nothing to say, and why. */
+/** What a policy did: it applied, or was skipped, and why. */
 export type PolicyResult =
   | {
       readonly type: 'apply'
       readonly details: string
-      /** The request behind it, where it is not as it was. */
+      /** The request after the policy, if the policy changed it. */
       readonly snapshot: object | null
     }
   | { readonly type: 'skip'; readonly reason: string }
@@ -30,27 +30,27 @@ export interface RuleResult {
   readonly mode: 'allow' | 'deny' | 'require'
 }
 
-/** What a limit decided. Of a service that does not say, or was not there, the numbers are null. */
+/** The decision of a limit. The numbers are null if a rate limit service did not report them or did not respond. */
 export interface LimitDecision {
   readonly type: 'rateLimit'
-  /** Where it was written, or the service's domain. */
+  /** Where the limit is configured, or the domain of the service. */
   readonly rule: string
   readonly counts: 'requests' | 'tokens'
-  /** Which of its buckets: the value of its key, `shared` where that has none, null where there is but one. */
+  /** Its bucket: the value of its key, `shared` if the key has no value, null if there is only one. */
   readonly bucket: string | null
   readonly decision: 'allow' | 'deny'
   readonly limit: number | null
   readonly remaining: number | null
-  /** Whole seconds until there is more. */
+  /** Whole seconds until more is available. */
   readonly reset: number | null
-  /** Why the service was not heard. */
+  /** Why the service did not respond. */
   readonly error: string | null
 }
 
-/** When a part of a body arrived: so many bytes were there so many microseconds after the request was accepted. */
+/** When a part of a body arrived: the bytes so far, and microseconds since the request was accepted. */
 export type ChunkArrival = readonly [bytes: number, at: number]
 
-/** A body of the request or the response, as far as it was copied. */
+/** A request or response body, up to the copied length. */
 export interface BodySnapshotEvent {
   readonly type: 'bodySnapshot'
   readonly stage: BodyStage
@@ -60,7 +60,7 @@ export interface BodySnapshotEvent {
   /** Base64, without credentials. */
   readonly body: string
   readonly arrivals: readonly ChunkArrival[] | undefined
-  /** How many parts each arrival stands for, if more than one. */
+  /** How many parts each arrival represents, if more than one. */
   readonly arrivalStep: number | undefined
   /** Approximate length of the serialised event. */
   readonly encodedLength: number
@@ -125,7 +125,7 @@ export type TraceMessage =
     }
 
 export interface TraceEvent {
-  /** Microseconds since the request was accepted; null for a point in time. */
+  /** Microseconds since the request was accepted; null for an event without duration. */
   readonly eventStart: number | null
   readonly eventEnd: number
   readonly severity: TraceSeverity
@@ -134,7 +134,7 @@ export interface TraceEvent {
   readonly message: TraceMessage
 }
 
-/** The names reference.md 6.6 has for policies, where they are not those of the configuration. */
+/** Policy names of reference.md 6.6, where they differ from those of the configuration. */
 const POLICY_NAMES: Readonly<Record<string, string>> = {
   jwtAuth: 'jwt',
   transformations: 'transformation',
@@ -142,11 +142,11 @@ const POLICY_NAMES: Readonly<Record<string, string>> = {
   ai: 'llm',
 }
 
-export function tracePolicyName(written: string): string {
-  return POLICY_NAMES[written] ?? written
+export function tracePolicyName(configName: string): string {
+  return POLICY_NAMES[configName] ?? configName
 }
 
-/** The MCP target that a call is made for; undefined when the backend itself is called. */
+/** The MCP target that a call is made for; undefined if the backend itself is called. */
 export type TraceScope = readonly string[] | undefined
 
 /** Severity, start and scope of an event. */
@@ -157,13 +157,13 @@ export interface EventDetails {
   readonly scope?: TraceScope
 }
 
-/** A rule of an authorization policy, as far as a trace needs it. */
+/** The parts of an authorization rule that a trace needs. */
 export interface TracedRule {
   readonly mode: RuleResult['mode']
   readonly expression: object
 }
 
-/** A limit, as far as a trace needs it. */
+/** The parts of a limit that a trace needs. */
 export interface TracedLimit {
   readonly name: string
   readonly counts: LimitDecision['counts']
@@ -196,7 +196,7 @@ export interface Trace {
   emit(message: TraceMessage, details?: EventDetails): void
   snapshotRequest(stage: RequestStage): void
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void
-  /** Records the policies of a phase; `effective` is shown as it is and must hold no secret. */
+  /** Records the policies of a phase; `effective` is shown unchanged and must not contain a secret. */
   recordPolicies(phase: PolicyPhase, effective: object): void
   /** A policy is about to run on the request. */
   startPolicy(): void
@@ -228,14 +228,13 @@ export interface Trace {
   finish(): void
 }
 
-// An event as one line of JSON.
-
+/** Formats an event as one line of JSON. */
 export function formatTraceEvent(event: TraceEvent): string {
   const { message } = event
   if (message.type !== 'bodySnapshot') return JSON.stringify(event)
   const { body, type, stage, bytes, truncated, arrivals, arrivalStep } = message
   const others = { bytes, truncated, arrivals, arrivalStep }
   const text = JSON.stringify({ ...event, message: { type, stage, body: '', ...others } })
-  // Base64 has nothing to escape: to look for it in megabytes would take longer than all else.
+  // Base64 needs no escaping, and a search for escapes in megabytes would take longer than everything else.
   return text.replace('"body":""', () => `"body":"${body}"`)
 }

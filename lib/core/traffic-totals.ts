@@ -1,9 +1,9 @@
-// All requests that were settled, but for those of the web UI, as a few sums: cheap to add to, and cheap to look at every second.
+// Totals of all settled requests except those of the web UI: cheap to update, and cheap to read every second.
 
-/** Of one route, or of everything. */
+/** Counts of one route, or of all routes. */
 export interface RequestCounts {
   requests: number
-  /** 5xx, and those that got no whole answer. */
+  /** 5xx, and requests without a complete response. */
   errors: number
   /** 4xx. */
   refused: number
@@ -15,79 +15,77 @@ export class RequestTotals implements RequestCounts {
   refused = 0
   tokensIn = 0
   tokensOut = 0
-  /** From the head of a request to that of its answer: streams may go on for hours. */
+  /** From the request head to the response head; the rest of a stream may take hours. */
   readonly firstBytes = new LatencyHistogram()
-  /** Of streams that LLM providers answered with. */
+  /** Of streaming responses of LLM providers. */
   readonly firstTokens = new LatencyHistogram()
 }
 
-// Times of everything together, by buckets narrow enough to read a median from: one addition a request. Whoever looks takes
-// the difference to his last look.
-
-/** In microseconds: what is below is in the first bucket, what is above in the last. */
-const LEAST = 32
-const LEAST_BITS = 5
-const MOST = 300_000_000
-/** An octave has eight: none is wider than an eighth of where it begins. */
+/** In microseconds: shorter times are in the first bucket, longer ones in the last. */
+const MIN_MICROS = 32
+const MIN_BITS = 5
+const MAX_MICROS = 300_000_000
+/** Buckets per octave: none is wider than an eighth of its start. */
 const PART_BITS = 3
 const PARTS = 1 << PART_BITS
 
+/** Latencies in buckets narrow enough for a median, at one addition per request. A `LatencyWindow` reads differences. */
 export class LatencyHistogram {
-  readonly counts = new Float64Array(histogramBucketOf(MOST) + 1)
+  readonly counts = new Float64Array(histogramBucketOf(MAX_MICROS) + 1)
 
   add(ms: number): void {
-    this.counts[histogramBucketOf(Math.min(ms * 1000, MOST))]!++
+    this.counts[histogramBucketOf(Math.min(ms * 1000, MAX_MICROS))]!++
   }
 }
 
 function histogramBucketOf(micros: number): number {
-  // What is no number is not above it either.
-  if (!(micros >= LEAST)) return 0
+  // NaN is in the first bucket, too.
+  if (!(micros >= MIN_MICROS)) return 0
   const bits = 31 - Math.clz32(micros)
   const part = (micros >> (bits - PART_BITS)) & (PARTS - 1)
-  return 1 + (bits - LEAST_BITS) * PARTS + part
+  return 1 + (bits - MIN_BITS) * PARTS + part
 }
 
-/** Where a bucket begins. */
+/** The start of a bucket, in microseconds. */
 function bucketStartOf(bucket: number): number {
   if (bucket === 0) return 0
   const at = bucket - 1
-  return LEAST * 2 ** Math.floor(at / PARTS) * (1 + (at % PARTS) / PARTS)
+  return MIN_MICROS * 2 ** Math.floor(at / PARTS) * (1 + (at % PARTS) / PARTS)
 }
 
-/** What came since the last look. */
+/** The latencies since the previous call of `advance`. */
 export class LatencyWindow {
-  readonly #all: LatencyHistogram
-  readonly #before: Float64Array
-  readonly #came: Float64Array
+  readonly #histogram: LatencyHistogram
+  readonly #previous: Float64Array
+  readonly #added: Float64Array
   #count = 0
 
-  constructor(all: LatencyHistogram) {
-    this.#all = all
-    this.#before = all.counts.slice()
-    this.#came = new Float64Array(all.counts.length)
+  constructor(histogram: LatencyHistogram) {
+    this.#histogram = histogram
+    this.#previous = histogram.counts.slice()
+    this.#added = new Float64Array(histogram.counts.length)
   }
 
   advance(): void {
-    const { counts } = this.#all
+    const { counts } = this.#histogram
     this.#count = 0
     for (let at = 0; at < counts.length; at++) {
-      const came = counts[at]! - this.#before[at]!
-      this.#came[at] = came
-      this.#count += came
+      const added = counts[at]! - this.#previous[at]!
+      this.#added[at] = added
+      this.#count += added
     }
-    this.#before.set(counts)
+    this.#previous.set(counts)
   }
 
-  /** Milliseconds that this share of them stayed below; null where nothing came. */
+  /** The latency below which this share of requests stayed, in milliseconds; null without requests. */
   quantile(share: number): number | null {
-    let left = share * this.#count
-    for (const [at, came] of this.#came.entries()) {
-      if (came > 0 && left <= came) {
-        const begin = bucketStartOf(at)
-        return (begin + (bucketStartOf(at + 1) - begin) * (left / came)) / 1000
+    let rank = share * this.#count
+    for (const [at, added] of this.#added.entries()) {
+      if (added > 0 && rank <= added) {
+        const start = bucketStartOf(at)
+        return (start + (bucketStartOf(at + 1) - start) * (rank / added)) / 1000
       }
-      left -= came
+      rank -= added
     }
     return null
   }

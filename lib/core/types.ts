@@ -1,10 +1,10 @@
-// The words the verbs share. Shapes only: nothing here runs.
+// Types that all stages of a request share; nothing here runs.
 
 import type { Exchange } from './exchange.ts'
 import type { GatewayError } from './errors.ts'
 import type { HeaderFields, ResponseHead } from './head.ts'
 
-/** How an exchange ended, as the access log tells it. */
+/** How an exchange ended, as the access log shows it. */
 export type Outcome =
   | 'complete'
   | 'client_closed'
@@ -15,23 +15,23 @@ export type Outcome =
   | 'shutdown'
 
 /**
- * How connections leave. `now`: idle ones at once. `linger`: somebody else serves what comes anew, so idle ones may ask
- * once more, for a request may be on its way.
+ * How connections close when a listener drains. `now`: idle ones at once. `linger`: another process serves new
+ * connections, so idle ones may send one more request, which may already be on its way.
  */
 export type DrainMode = 'now' | 'linger'
 
 /**
- * How a body is delimited where it comes from. `chunked` can be handed on as it stands on the wire;
- * `open` is content whose end only its source knows (HTTP/2, or HTTP/1 until close).
+ * How a body is delimited at its source. `chunked` can be forwarded with its framing; `open` has no length, only its
+ * source knows its end (HTTP/2, or HTTP/1 until close).
  */
 export type BodyFraming = 'none' | 'length' | 'chunked' | 'open'
 
-/** `wire`: chunk sizes and trailers included, as received. `content`: the bytes they carry. */
+/** `wire`: as received, with chunk sizes and trailers. `content`: without them. */
 export type BodyForm = 'wire' | 'content'
 
 /**
- * A push source of bytes. `start` delivers at once, before it returns, what has already arrived, so that
- * a head and the first bytes behind it can leave in one write.
+ * A push source of bytes. `start` delivers what has already arrived before it returns, so that a head and the first
+ * bytes after it can be sent in one write.
  */
 export interface Body {
   readonly framing: BodyFraming
@@ -40,50 +40,50 @@ export interface Body {
   start(sink: Sink, form: BodyForm): void
   pause(): void
   resume(): void
-  /** Nobody wants the rest: release or destroy what it came from. */
+  /** The rest is not needed: releases or destroys the source. */
   cancel(): void
 }
 
 /**
- * Where a body goes. The bytes are valid only during the call: the buffer may be the shared read buffer.
- * `write` → false means wait: the sink calls the body's `resume` when it has room again.
+ * The destination of a body. The bytes are valid only during the call: they may be in the shared read buffer.
+ * If `write` returns false, the source waits until the sink calls the body's `resume`.
  */
 export interface Sink {
   write(bytes: Buffer, from: number, to: number): boolean
   end(trailers: HeaderFields | null): void
-  /** The source died: what was written so far must not look whole. */
+  /** The source failed: what was written so far must not look complete. */
   cut(outcome: Outcome): void
 }
 
-/** The backend's end of an upgraded connection: what the client sends from now on goes there as it is. */
+/** The backend side of an upgraded connection: it receives all further bytes of the client. */
 export interface Tunnel {
   connectSource(source: Body): void
 }
 
-/** What a policy, the gateway itself or a backend answers. */
+/** The response of a policy, of the gateway itself or of a backend. */
 export interface Reply {
   readonly head: ResponseHead
   readonly body: Body
-  /** Set when the answer is 101 and the connection now speaks something else. */
+  /** Set if the response is 101 and the connection changes its protocol. */
   readonly tunnel: Tunnel | null
 }
 
-/** The client's side of an exchange: the one door out. */
+/** The client side of an exchange: the only way a response is sent. */
 export interface ExchangeClient {
-  /** Bytes of the answer's body that went out so far. */
+  /** Bytes of the response body sent so far. */
   readonly bytesWritten: number
   sendInterim(head: ResponseHead): void
   respond(exchange: Exchange, reply: Reply): void
-  /** Ends the client's stream so that it cannot be taken for complete. */
+  /** Ends the client's stream so that it cannot look complete. */
   cut(): void
 }
 
-/** A call under way to a backend, before its answer. */
+/** A pending call to a backend, before its response. */
 export interface CancellableCall {
   cancel(): void
 }
 
-/** One try at having an exchange answered; the exchange itself is the plain one. */
+/** One attempt to get a response for an exchange; the exchange itself is the default one. */
 export interface Attempt {
   readonly body: Body
   answer(reply: Reply): void
@@ -91,15 +91,15 @@ export interface Attempt {
 }
 
 export interface Backend {
-  /** Where it is, as the log tells it: host:port. */
+  /** Its address in the log: host:port. */
   readonly endpoint: string
-  /** How its clients want to hear of errors, where the route alone does not tell. */
+  /** The error format for its clients, if the route alone does not determine it. */
   errorFormatFor?(exchange: Exchange): ErrorFormat
-  /** Ends in `attempt.answer` or `attempt.fail`, now or later. */
+  /** Ends with `attempt.answer` or `attempt.fail`, now or later. */
   call(exchange: Exchange, attempt: Attempt): void
 }
 
-/** What the gateway does with an exchange as it moves on; one object serves all exchanges. */
+/** Handles the events of an exchange; one object serves all exchanges. */
 export interface ExchangeHandler {
   /** The request head arrived on this port. */
   serve(exchange: Exchange, port: number): void
@@ -110,10 +110,10 @@ export interface ExchangeHandler {
   onSettled(exchange: Exchange): void
 }
 
-/** A policy's word on a request: a reply instead of the backend's, or nothing. A promise only where it must wait. */
+/** The decision of a policy: a reply instead of the backend's, or undefined. A promise only if it must wait. */
 export type Verdict = Reply | undefined | Promise<Reply | undefined>
 
-/** May answer instead of the backend, or change the request; may add to the reply. Never both at once. */
+/** A policy may answer or change the request, and may change the response head. */
 export interface Policy {
   readonly kind: string
   request?(exchange: Exchange): Verdict
@@ -122,29 +122,29 @@ export interface Policy {
   response?(exchange: Exchange, head: ResponseHead): void
 }
 
-/** How errors of the gateway are told: as text, or in the form the client's protocol has for them. */
+/** The format of errors that the gateway sends: text, or that of the client's protocol. */
 export type ErrorFormat = 'text' | 'jsonrpc' | 'openai' | 'anthropic'
 
-/** Watches a body's content as it passes; cannot change, delay or fail it. The bytes are valid only during the call. */
+/** Observes the content of a body; it cannot change, delay or fail it. The bytes are valid only during the call. */
 export interface Tap {
   chunk(bytes: Buffer, from: number, to: number): void
-  /** Exactly once; `complete` before the client can know of it. */
+  /** Called exactly once; with `complete` before the client can see the end. */
   end(outcome: Outcome): void
 }
 
-/** What an LLM request cost in tokens, normalised: cached ones count as input. */
+/** The cost of an LLM request in tokens, normalised: cached tokens count as input. */
 export interface TokenCost {
   readonly input: number
   readonly output: number
-  /** `estimated`: the provider did not say, or nobody stayed to hear it. */
+  /** `estimated`: the provider did not report it, or the client closed the connection before the report. */
   readonly basis: 'counted' | 'estimated'
 }
 
-/** Tokens taken from a budget before they are known. Whoever holds it settles it, whatever happens. */
+/** Tokens charged to a budget before the actual cost is known. Its holder settles it in every case. */
 export interface Charge {
-  /** More of the request is known now: its estimate grows by so many tokens. */
+  /** More of the request is known: its estimate grows by so many tokens. */
   raise(tokens: number): void
-  /** Only the first call counts. */
+  /** Only the first call has an effect. */
   settle(cost: TokenCost): void
 }
 
@@ -153,19 +153,19 @@ export interface TokenLimitPolicy extends Policy {
   admit(exchange: Exchange, estimate: number): Verdict
 }
 
-/** What is left of the tightest budget a request met, for its answer's headers. */
+/** What is left of the tightest budget of a request, for the headers of its response. */
 export interface Allowance {
   readonly limit: number
   readonly remaining: number
-  /** Whole seconds until there is more. */
+  /** Whole seconds until more is available. */
   readonly reset: number
 }
 
-/** Where the bytes of an exchange came from. */
+/** The address of the client of an exchange. */
 export interface ClientAddress {
   readonly address: string
   readonly port: number
-  /** Both, as the log tells them. */
+  /** Address and port, as the log shows them. */
   readonly label: string
   readonly secure: boolean
 }

@@ -1,18 +1,18 @@
-// Where the web UI is, wherever it is served.
+// Paths of the web UI, of its API and of OAuth metadata documents.
 
-/** The page, and all that it is made of below. */
+/** The page; all its assets are below this path. */
 export const UI_PATH = '/ui'
 
 /** Browsers ask for it where a response names no icon of its own, such as a refusal. */
 export const FAVICON_PATH = '/favicon.ico'
 
-/** What is asked, for the log and the statistics, when the page is. */
+/** The endpoint in the log and the statistics for requests of the page. */
 export const UI_ENDPOINT = 'ui'
 
-/** An OAuth provider sends the browser back here; on the admin interface only. */
+/** Where an OAuth provider redirects the browser after sign-in; on the admin interface only. */
 export const SIGNED_IN_PATH = `${UI_PATH}/signed-in`
 
-/** What the page reads; each name is one of the read API's under /api. */
+/** The resources of the read API under /api that the page reads. */
 export const UI_API_NAMES = [
   'runtime',
   'map',
@@ -26,15 +26,13 @@ export const UI_API_NAMES = [
 
 export type UiApiName = (typeof UI_API_NAMES)[number]
 
-export function uiApiPath(part: UiApiName): string {
-  return `/api/${part}`
+export function uiApiPath(name: UiApiName): string {
+  return `/api/${name}`
 }
 
 export const UI_PATHS: readonly string[] = [UI_PATH, ...UI_API_NAMES.map(uiApiPath)]
 
-// Where clients look for documents about authorization, at a host or in front of a path there.
-
-/** RFC 9728. */
+/** RFC 9728; at a host, or in front of a path there, as the two below. */
 export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource'
 /** RFC 8414. */
 export const SERVER_METADATA_PATH = '/.well-known/oauth-authorization-server'

@@ -1,16 +1,16 @@
-// The parts of @marcbachmann/cel-js beneath its declared types that this folder leans on: the nodes of its
-// syntax tree and the evaluator it hands to macros. A spec holds each of them against the pinned version.
+// The parts of @marcbachmann/cel-js below its declared types that this folder uses: the nodes of its syntax tree and the
+// evaluator that it passes to macros. A spec checks each of them against the pinned version.
 
 import type { ParseResult } from '@marcbachmann/cel-js'
 
 /**
- * Runs once a node's operands are known. Operators give (left, right, node, evaluator), calls (values, node,
+ * Runs when the operands of a node are known. Operators pass (left, right, node, evaluator), calls (values, node,
  * evaluator), methods the last two swapped.
  */
 export type NodeHandle = (first: unknown, ...rest: unknown[]) => unknown
 
 export interface Comprehension {
-  /** Asked before each element whether to go on; only quantifiers bring one. */
+  /** Called before each element to decide whether to continue; only quantifiers have one. */
   condition?: ((accumulated: unknown) => boolean) | undefined
 }
 
@@ -23,7 +23,6 @@ export interface CelNode {
   handle?: NodeHandle
 }
 
-/** A checked type. */
 export interface CheckedType {
   unify(registry: unknown, other: CheckedType): CheckedType | null
 }
@@ -50,7 +49,7 @@ export function rootNodeOf(parsed: ParseResult): CelNode {
   return parsed.ast as unknown as CelNode
 }
 
-/** The comprehension behind `list.all(x, …)` and its like, or undefined for any other node. */
+/** The comprehension of `list.all(x, …)` and similar macros, or undefined for any other node. */
 export function comprehensionOf(node: CelNode): Comprehension | undefined {
   const { alternate } = node.meta
   return alternate?.op === 'comprehension' ? (alternate.args as Comprehension) : undefined

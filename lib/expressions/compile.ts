@@ -1,4 +1,4 @@
-// Expressions of the configuration: compiled and checked once at load, evaluated per exchange.
+// Expressions of the configuration: compiled and checked once at load, evaluated for each exchange.
 
 import type { Environment, ParseResult } from '@marcbachmann/cel-js'
 import { ParseError, TypeError as CheckError } from '@marcbachmann/cel-js'
@@ -27,15 +27,15 @@ import { rootNodeOf } from './cel-library.ts'
 import type { ExpressionLocation, ResultType } from './context-names.ts'
 import type { ExpressionView } from './exchange-view.ts'
 
-/** Integers are BigInts, maps are Maps or, made by a literal, plain objects. */
+/** Integers are BigInts; maps are Maps or, from a literal, plain objects. */
 export type EvaluationResult = { readonly value: unknown } | { readonly fault: CelFaultCode }
 
-/** Values by name, where there is no exchange. */
+/** Values by name, for an evaluation without an exchange. */
 export type ExpressionBindings = ReadonlyMap<string, unknown>
 
 /** One compiled expression. Evaluation never throws. */
 export class Expression {
-  /** As the user wrote it. */
+  /** The text as written by the user. */
   readonly source: string
   readonly #parsed: ParseResult
   readonly #meter: WorkMeter
@@ -48,7 +48,7 @@ export class Expression {
     this.#names = names
   }
 
-  /** Whether its value may depend on what that name stands for. */
+  /** Whether its value may depend on that name. */
   reads(name: string): boolean {
     return this.#names.has(name)
   }
@@ -61,7 +61,7 @@ export class Expression {
     }
   }
 
-  /** For rules: whether it is true. A fault is not, nor is anything that is no bool. */
+  /** For rules: whether the value is true. A fault, or a value that is not a bool, is false. */
   holds(view: ExpressionView | ExpressionBindings): boolean {
     try {
       return this.#run(view) === true
@@ -70,7 +70,7 @@ export class Expression {
     }
   }
 
-  /** For keys: its text, or null for none: a fault, an empty or too long text, a list, a map, null, bytes. */
+  /** For keys: the text of the value; null for a fault, an empty or too long text, a list, a map, null or bytes. */
   evaluateKey(view: ExpressionView | ExpressionBindings): string | null {
     const result = this.evaluate(view)
     if ('fault' in result) return null
@@ -78,7 +78,7 @@ export class Expression {
     return text === '' || text.length > MAX_LIMIT_KEY_LENGTH ? null : text
   }
 
-  /** For headers: its text, which may be empty, or null for a fault and for what has no text. */
+  /** For headers: the text of the value, which may be empty; null for a fault or a value without a text. */
   evaluateText(view: ExpressionView | ExpressionBindings): string | null {
     const result = this.evaluate(view)
     if ('fault' in result) return null
@@ -89,7 +89,7 @@ export class Expression {
   #run(view: ExpressionView | ExpressionBindings): unknown {
     this.#meter.reset()
     const { stackTraceLimit } = Error
-    // A missing claim is no exception worth a stack: without one it costs 2 µs instead of 9.
+    // A missing claim needs no stack trace: without one it costs 2 µs instead of 9.
     Error.stackTraceLimit = 0
     try {
       const value: unknown = this.#parsed(view)
@@ -114,32 +114,35 @@ function scalarTextOf(value: unknown): string {
   }
 }
 
-/** An expression as it may stand at this place; throws a CelError. */
-export function compileExpression(source: string, place: ExpressionLocation): Expression {
-  const { names, resultType, maxWork } = EXPRESSION_LOCATIONS[place]
+/** Compiles an expression for one location of the configuration; throws a CelError. */
+export function compileExpression(source: string, location: ExpressionLocation): Expression {
+  const { names, resultType, maxWork } = EXPRESSION_LOCATIONS[location]
   const types = Object.fromEntries(names.map((name) => [name, CEL_NAMES[name] as string]))
-  return compileIn(CEL_ENVIRONMENTS[place], source, types, { wanted: resultType, work: maxWork })
+  return compileIn(CEL_ENVIRONMENTS[location], source, types, { resultType, maxWork })
 }
 
-/** The same with names of one's own, by their CEL types. */
+/** Compiles an expression with other names, given with their CEL types. */
 export function compileWithNames(
   source: string,
   names: Readonly<Record<string, string>>,
-  wanted: ResultType = 'any',
+  resultType: ResultType = 'any',
 ): Expression {
-  return compileIn(createEnvironment(names), source, names, { wanted, work: MAX_EVALUATION_WORK })
+  return compileIn(createEnvironment(names), source, names, {
+    resultType,
+    maxWork: MAX_EVALUATION_WORK,
+  })
 }
 
 interface CompileOptions {
-  readonly wanted: ResultType
-  readonly work: number
+  readonly resultType: ResultType
+  readonly maxWork: number
 }
 
 function compileIn(
   environment: Environment,
   source: string,
   names: Readonly<Record<string, string>>,
-  { wanted, work }: CompileOptions,
+  { resultType, maxWork }: CompileOptions,
 ): Expression {
   if (source.length > MAX_EXPRESSION_LENGTH)
     throw new CelError(
@@ -152,11 +155,11 @@ function compileIn(
   const nodes = inspectExpression(source, rootNodeOf(parsed), names)
   const { valid, type = '', error } = parsed.check()
   if (!valid) throw toCelError(error, source, names)
-  if (!isAllowedResultType(type, wanted))
-    throw new CelError('result_type', describeTypeMismatch(type, wanted), source, 0)
-  if (estimateNodeCost(rootNodeOf(parsed)) > work)
-    throw new CelError('too_large', 'expression that would do more than it may', source, 0)
-  const meter = new WorkMeter(work)
+  if (!isAllowedResultType(type, resultType))
+    throw new CelError('result_type', describeTypeMismatch(type, resultType), source, 0)
+  if (estimateNodeCost(rootNodeOf(parsed)) > maxWork)
+    throw new CelError('too_large', 'expression exceeds the work limit', source, 0)
+  const meter = new WorkMeter(maxWork)
   applyBounds(nodes, meter)
   return new Expression(source, parsed, meter, collectNames(nodes))
 }
@@ -173,14 +176,14 @@ function parse(environment: Environment, source: string): ParseResult {
   }
 }
 
-function describeTypeMismatch(type: string, wanted: ResultType): string {
+function describeTypeMismatch(type: string, resultType: ResultType): string {
   const kind = type.replace(/<.*/s, '')
-  if (wanted === 'bool') return `a rule must give bool, this gives ${kind}`
-  if (wanted === 'key') return `a key must give a text or a number, this gives ${kind}`
-  return `name a field of it, this gives ${kind} as a whole`
+  if (resultType === 'bool') return `a rule must return bool, this returns ${kind}`
+  if (resultType === 'key') return `a key must return a string or a number, this returns ${kind}`
+  return `${kind} has no value of its own, use one of its fields`
 }
 
-/** Before any exchange the library's summaries can only quote the expression itself. */
+/** At load there is no exchange, so the library's messages can quote only the expression itself. */
 function toCelError(
   error: unknown,
   source: string,
@@ -197,12 +200,12 @@ function toCelError(
     error instanceof ParseError || error instanceof CheckError ? errorOffsetOf(error) : 0
   if (error instanceof ParseError && error.code === 'limit_exceeded') {
     const code = error.summary.includes('maxDepth') ? 'too_deep' : 'too_large'
-    return new CelError(code, 'expression larger than it may be', source, offset)
+    return new CelError(code, 'expression too large', source, offset)
   }
   if (error instanceof ParseError)
     return new CelError('syntax', firstLower(error.summary), source, offset)
   if (!(error instanceof CheckError))
-    return new CelError('unsupported', 'expression that cannot be checked', source, 0)
+    return new CelError('unsupported', 'expression cannot be checked', source, 0)
   const node = error.node as CelNode | undefined
   if (error.code === 'unknown_variable' && typeof node?.args === 'string')
     return buildUnknownNameError(source, node.args, Object.keys(names), offset)

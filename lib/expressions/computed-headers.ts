@@ -1,12 +1,28 @@
-// Headers computed by expressions. One that fails, or gives no text, leaves its header out.
+// Headers whose values are computed by expressions. A header whose expression fails or has no text is left out.
 
 import type { ExpressionView } from './exchange-view.ts'
 import type { Expression } from './compile.ts'
 
-/** A longer value is left out like one that failed: it would not pass as a head either. */
+/** Names in lower case, values as expressions. */
+export interface TransformationConfig {
+  readonly add: readonly { readonly name: string; readonly value: Expression }[]
+  readonly set: readonly { readonly name: string; readonly value: Expression }[]
+  readonly remove: readonly string[]
+}
+
+export type HeaderField = readonly [name: string, value: string]
+
+/** Names in lower case; no name occurs twice. */
+export interface HeaderModifierConfig {
+  readonly add: readonly HeaderField[]
+  readonly set: readonly HeaderField[]
+  readonly remove: readonly string[]
+}
+
+/** A longer value is left out like a failed one: it would exceed the limit of a head, too. */
 const MAX_VALUE_LENGTH = 8_192
 
-/** What is to be done to the headers. All values are computed first, so that they do not see each other's work. */
+/** Computes the header changes. All values are computed first, so that no change affects another value. */
 export function computeHeaders(
   config: TransformationConfig,
   view: ExpressionView,
@@ -27,18 +43,18 @@ function hasText(field: readonly [name: string, text: string | null]): field is 
   return field[1] !== null
 }
 
-/** What can stand in a header line: no control characters but tabs. */
+/** The characters allowed in a header line: no control characters except tabs. */
 const LEGAL = /^[\t -~\u0080-\u{10ffff}]*$/u
 const LATIN1 = /^[\t-\u00ff]*$/
 
-/** Letters beyond latin1 as UTF-8. */
+/** Characters beyond latin1 become UTF-8. */
 function toHeaderText(text: string | null): string | null {
   if (text === null || text.length > MAX_VALUE_LENGTH || !LEGAL.test(text)) return null
   const value = trimBlanks(text)
   return LATIN1.test(value) ? value : Buffer.from(value).toString('latin1')
 }
 
-/** Not by `trim`: among the bytes of a letter that came in a header it would find blanks of latin1. */
+/** Not `trim`: it would remove bytes of a UTF-8 character that latin1 reads as spaces. */
 function trimBlanks(text: string): string {
   let from = 0
   let to = text.length
@@ -49,20 +65,4 @@ function trimBlanks(text: string): string {
 
 function isBlank(char: string): boolean {
   return char === ' ' || char === '\t'
-}
-
-/** Names in lower case, values computed. */
-export interface TransformationConfig {
-  readonly add: readonly { readonly name: string; readonly value: Expression }[]
-  readonly set: readonly { readonly name: string; readonly value: Expression }[]
-  readonly remove: readonly string[]
-}
-
-export type HeaderField = readonly [name: string, value: string]
-
-/** Names in lower case; no name occurs twice. */
-export interface HeaderModifierConfig {
-  readonly add: readonly HeaderField[]
-  readonly set: readonly HeaderField[]
-  readonly remove: readonly string[]
 }

@@ -1,5 +1,5 @@
-// The names expressions may read, the fields of each and their CEL types: one table for the check at load
-// and for the views of an exchange. Names and fields are those of the configuration reference.
+// The names that expressions may read, their fields and CEL types, and the locations of the configuration in which an
+// expression may occur. Names and fields are those of the configuration reference.
 
 import { MAX_EVALUATION_WORK, MAX_WATCH_EVALUATION_WORK } from './meter.ts'
 
@@ -75,7 +75,7 @@ export const CEL_FIELDS = {
 
 export type CelShape = keyof typeof CEL_FIELDS
 
-/** What each name is; claims are maps whose keys only the token knows. */
+/** The type of each name; claims are maps whose keys only the token knows. */
 export const CEL_NAMES = {
   request: 'Request',
   source: 'Source',
@@ -92,23 +92,22 @@ export const CEL_NAMES = {
 
 export type CelName = keyof typeof CEL_NAMES
 
-/** The fields of a type, or undefined for types whose fields nobody lists. */
+/** The fields of a type, or undefined for types without listed fields. */
 export function celFieldsOf(type: string): Readonly<Record<string, string>> | undefined {
   return Object.hasOwn(CEL_FIELDS, type) ? CEL_FIELDS[type as CelShape] : undefined
 }
 
-// Where in a configuration an expression can stand: which names it may read there, and what it must give.
-
+/** Where in the configuration an expression occurs; it decides the names it may read and the type of its value. */
 export type ExpressionLocation =
   'rule' | 'requestLimitKey' | 'tokenLimitKey' | 'transformation' | 'log' | 'trace'
 
-/** `key`: something with one text, so no list, map or bytes. */
+/** `key`: a value with one text, so no list, map or bytes. */
 export type ResultType = 'bool' | 'key' | 'any'
 
 interface LocationRule {
   readonly names: readonly CelName[]
   readonly resultType: ResultType
-  /** Units of work it may do. */
+  /** The work limit of one evaluation. */
   readonly maxWork: number
 }
 
@@ -121,7 +120,7 @@ export const EXPRESSION_LOCATIONS: Readonly<Record<ExpressionLocation, LocationR
     resultType: 'bool',
     maxWork: MAX_EVALUATION_WORK,
   },
-  // §8: checked before an LLM body is read. A key may name `llm` all the same; it shares one bucket then.
+  // §8: checked before an LLM body is read. A key may read `llm` anyway; all requests share one bucket then.
   requestLimitKey: {
     names: [...REQUEST, 'llm', 'proxy'],
     resultType: 'key',
@@ -139,10 +138,10 @@ export const EXPRESSION_LOCATIONS: Readonly<Record<ExpressionLocation, LocationR
 
 const KEYS = new Set(['string', 'int', 'uint', 'double', 'bool', 'dyn'])
 
-/** Whether a value of this CEL type can be what the place wants. */
-export function isAllowedResultType(type: string, wanted: ResultType): boolean {
-  // `request` as a whole has no text and no JSON; its fields have.
-  if (wanted === 'any') return celFieldsOf(type) === undefined
-  if (wanted === 'bool') return type === 'bool' || type === 'dyn'
+/** Whether a value of this CEL type is allowed for the location. */
+export function isAllowedResultType(type: string, resultType: ResultType): boolean {
+  // `request` itself has no text and no JSON; its fields have.
+  if (resultType === 'any') return celFieldsOf(type) === undefined
+  if (resultType === 'bool') return type === 'bool' || type === 'dyn'
   return KEYS.has(type)
 }

@@ -1,4 +1,4 @@
-// The library set up as this gateway uses it: its limits, our functions, and the names each place may read.
+// The CEL library as this gateway configures it: its limits, our functions, and the names of each location.
 
 import { Environment } from '@marcbachmann/cel-js'
 import type { CelMacro, CelNode, CheckedType, Evaluator, TypeChecker } from './cel-library.ts'
@@ -21,98 +21,34 @@ import {
   MAX_LITERAL_ENTRIES,
 } from './meter.ts'
 
-/** The largest number of operands of `coalesce`. */
+// `default` and `coalesce` must see the fault of an operand, and are macros therefore.
+
 const MAX_COALESCED = 8
 
-const VIEWS: Readonly<Record<CelShape, new (...parts: never[]) => object>> = {
-  ...FACT_VIEWS,
-  Request: RequestView,
-  Source: SourceView,
-  Response: ResponseView,
-  Proxy: ProxyView,
-  Env: EnvView,
-}
-
-/** Functions and types, but no names. */
-function createBaseEnvironment(): Environment {
-  const environment = new Environment({
-    homogeneousAggregateLiterals: false,
-    limits: {
-      maxAstNodes: MAX_EXPRESSION_NODES,
-      maxDepth: MAX_EXPRESSION_DEPTH,
-      maxListElements: MAX_LITERAL_ENTRIES,
-      maxMapEntries: MAX_LITERAL_ENTRIES,
-      maxCallArguments: MAX_CALL_ARGUMENTS,
-    },
-  })
-  registerFunctions(environment)
-  registerMacros(environment)
-  for (const [shape, ctor] of Object.entries(VIEWS))
-    environment.registerType(shape, { ctor, fields: CEL_FIELDS[shape as CelShape] })
-  return environment
-}
-
-/**
- * The library names the type of a value by all its depth (`list<map<string, list<…>>>`) and keeps every such
- * name for ever: whoever writes the JSON an expression reads could fill the memory with them. The outermost
- * type is enough to pick an overload, and lists of mixed elements work as well then.
- */
-function nameTypesShallowly(environment: Environment): void {
-  environment
-    .clone()
-    .registerFunction('probe(): bool', function (this: Evaluator) {
-      const evaluator = Object.getPrototypeOf(this) as Evaluator
-      evaluator.debugTypeDeep = function (this: Evaluator, value) {
-        return this.debugType(value)
-      }
-      return true
-    })
-    .evaluate('probe()')
-}
-
-const BARE = createBaseEnvironment()
-nameTypesShallowly(BARE)
-
-/** An environment that knows these names, by their CEL types. */
-export function createEnvironment(names: Readonly<Record<string, string>>): Environment {
-  const environment = BARE.clone()
-  for (const [name, type] of Object.entries(names)) environment.registerVariable(name, type)
-  return environment
-}
-
-export const CEL_ENVIRONMENTS = Object.fromEntries(
-  Object.entries(EXPRESSION_LOCATIONS).map(([place, { names }]) => [
-    place,
-    createEnvironment(Object.fromEntries(names.map((name) => [name, CEL_NAMES[name]]))),
-  ]),
-) as Readonly<Record<ExpressionLocation, Environment>>
-
-// `default` and `coalesce`: functions that must see an operand fail, and so are macros.
-
-interface Expansion {
+interface MacroCall {
   readonly args: readonly CelNode[]
 }
 
-/** `default(a, b)`: b where a is missing; any other fault of a stays one. */
-function expandDefault({ args }: Expansion): CelMacro {
-  const [wish, otherwise] = args as [CelNode, CelNode]
+/** `default(a, b)`: b if a is missing; any other fault of a remains one. */
+function expandDefault({ args }: MacroCall): CelMacro {
+  const [preferred, fallback] = args as [CelNode, CelNode]
   return {
     async: false,
     typeCheck: (checker, _macro, context) => commonType(checker, args, context),
     evaluate(evaluator, _macro, context) {
       try {
-        return evaluator.run(wish, context)
+        return evaluator.run(preferred, context)
       } catch (error) {
         const code = celFaultCodeOf(error)
         if (code !== 'no_such_key' && code !== 'index_out_of_bounds') throw error
-        return evaluator.run(otherwise, context)
+        return evaluator.run(fallback, context)
       }
     },
   }
 }
 
-/** `coalesce(a, b, …)`: the first that has a value other than null; null if that is all there is. */
-function expandCoalesce({ args }: Expansion): CelMacro {
+/** `coalesce(a, b, …)`: the first value other than null; null if all others fail. */
+function expandCoalesce({ args }: MacroCall): CelMacro {
   return {
     async: false,
     typeCheck: (checker, _macro, context) => commonType(checker, args, context),
@@ -148,3 +84,65 @@ function registerMacros(environment: Environment): void {
     environment.registerFunction(`coalesce(${parameters}): dyn`, expandCoalesce)
   }
 }
+
+const VIEWS: Readonly<Record<CelShape, new (...parts: never[]) => object>> = {
+  ...FACT_VIEWS,
+  Request: RequestView,
+  Source: SourceView,
+  Response: ResponseView,
+  Proxy: ProxyView,
+  Env: EnvView,
+}
+
+/** An environment with functions and types, but no names. */
+function createBaseEnvironment(): Environment {
+  const environment = new Environment({
+    homogeneousAggregateLiterals: false,
+    limits: {
+      maxAstNodes: MAX_EXPRESSION_NODES,
+      maxDepth: MAX_EXPRESSION_DEPTH,
+      maxListElements: MAX_LITERAL_ENTRIES,
+      maxMapEntries: MAX_LITERAL_ENTRIES,
+      maxCallArguments: MAX_CALL_ARGUMENTS,
+    },
+  })
+  registerFunctions(environment)
+  registerMacros(environment)
+  for (const [shape, ctor] of Object.entries(VIEWS))
+    environment.registerType(shape, { ctor, fields: CEL_FIELDS[shape as CelShape] })
+  return environment
+}
+
+/**
+ * The library names the type of a value with all its depth (`list<map<string, list<…>>>`) and keeps every such name:
+ * JSON of a client could fill the memory with them. The outermost type is enough to select an overload.
+ */
+function useShallowTypeNames(environment: Environment): void {
+  environment
+    .clone()
+    .registerFunction('probe(): bool', function (this: Evaluator) {
+      const evaluator = Object.getPrototypeOf(this) as Evaluator
+      evaluator.debugTypeDeep = function (this: Evaluator, value) {
+        return this.debugType(value)
+      }
+      return true
+    })
+    .evaluate('probe()')
+}
+
+const BASE_ENVIRONMENT = createBaseEnvironment()
+useShallowTypeNames(BASE_ENVIRONMENT)
+
+/** An environment with these names, given with their CEL types. */
+export function createEnvironment(names: Readonly<Record<string, string>>): Environment {
+  const environment = BASE_ENVIRONMENT.clone()
+  for (const [name, type] of Object.entries(names)) environment.registerVariable(name, type)
+  return environment
+}
+
+export const CEL_ENVIRONMENTS = Object.fromEntries(
+  Object.entries(EXPRESSION_LOCATIONS).map(([location, { names }]) => [
+    location,
+    createEnvironment(Object.fromEntries(names.map((name) => [name, CEL_NAMES[name]]))),
+  ]),
+) as Readonly<Record<ExpressionLocation, Environment>>

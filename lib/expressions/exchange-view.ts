@@ -1,4 +1,4 @@
-// What an expression sees of one exchange. Every name and field is a getter: what is not read is not made.
+// What an expression sees of one exchange. Every name and field is a getter: a value that is not read is not computed.
 
 import type { Exchange } from '../core/exchange.ts'
 import type { ExchangeFacts } from '../core/facts.ts'
@@ -11,7 +11,7 @@ import { jsonToCel } from './json-values.ts'
 
 const NO_FACTS: ExchangeFacts = Object.freeze({})
 
-/** The names an expression starts from; `facts` may still be filled in between two evaluations. */
+/** The names available to an expression; `facts` may still change between two evaluations. */
 export class ExpressionView implements Record<CelName, unknown> {
   readonly #exchange: Exchange
   readonly #facts: ExchangeFacts
@@ -95,7 +95,7 @@ export class RequestView {
     return at < 0 ? this.pathAndQuery : this.pathAndQuery.slice(0, at)
   }
 
-  /** As the client asked for it, before any rewrite. */
+  /** As the client requested it, before any rewrite. */
   get pathAndQuery(): string {
     return this.#exchange.originalTarget
   }
@@ -145,7 +145,7 @@ export class ResponseView {
   }
 }
 
-/** Names out of the keys: `gateway/<gateway>[/<listener>]` and `<listener key>/<namespace>/<route>`. */
+/** Reads names from the keys `gateway/<gateway>[/<listener>]` and `<listener key>/<namespace>/<route>`. */
 export class ProxyView {
   readonly #exchange: Exchange
   readonly bind: string | undefined
@@ -191,8 +191,6 @@ export class EnvView {
   }
 }
 
-// Views of facts: one small class per shape whose getters turn a fact into a CEL value when it is read.
-
 type FactViewClass = new (facts: object | undefined) => object
 
 const FACT_SHAPES = [
@@ -209,6 +207,7 @@ const FACT_SHAPES = [
 
 type FactShape = (typeof FACT_SHAPES)[number]
 
+/** Creates a class whose getters convert a fact to a CEL value when it is read. */
 function createFactViewClass(shape: FactShape): FactViewClass {
   class View {
     readonly #facts: object | undefined
@@ -230,7 +229,7 @@ function createFactViewClass(shape: FactShape): FactViewClass {
   return View
 }
 
-/** Undefined stays undefined: the library calls it a missing key. */
+/** Undefined stays undefined: the library treats it as a missing key. */
 function toFactValue(fact: unknown, type: string): unknown {
   if (fact === undefined) return undefined
   if (type === 'int') return typeof fact === 'number' ? BigInt(Math.trunc(fact)) : undefined

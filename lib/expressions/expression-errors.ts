@@ -1,5 +1,5 @@
-// Why an expression is refused at load, or has no value for one exchange. Both are codes: the messages of
-// the library underneath can quote what a client sent, so none of them passes this file.
+// Why an expression is refused at load, or has no value for one exchange. Both are codes: messages of the library can quote
+// what a client sent, so none of them leaves this file.
 
 import { EvaluationError } from '@marcbachmann/cel-js'
 
@@ -16,7 +16,7 @@ export type CelErrorCode =
   | 'invalid_regex'
   | 'unsupported'
 
-/** An expression nobody can run: thrown when a configuration is loaded. Positions count from 1. */
+/** An invalid expression: thrown when a configuration is loaded. Positions count from 1. */
 export class CelError extends Error {
   readonly code: CelErrorCode
   readonly line: number
@@ -47,7 +47,7 @@ export type CelFaultCode =
   | 'too_deep'
   | 'failed'
 
-/** Thrown by our own functions inside an evaluation; never leaves this folder. */
+/** Thrown by the gateway's own functions during an evaluation; never leaves this folder. */
 export class CelFault extends Error {
   readonly code: CelFaultCode
 
@@ -85,11 +85,11 @@ const FAULTS: ReadonlyMap<string, CelFaultCode> = new Map<string, CelFaultCode>(
   ['invalid_duration', 'conversion'],
 ])
 
-/** The code of whatever an evaluation threw. */
+/** The code of any error that an evaluation throws. */
 export function celFaultCodeOf(error: unknown): CelFaultCode {
   if (error instanceof EvaluationError) return FAULTS.get(error.code) ?? 'failed'
   if (error instanceof CelFault) return error.code
-  // A stack or a string that grew too large, or a date or time zone that does not exist.
+  // A stack or a string that became too large, or a date or time zone that does not exist.
   if (error instanceof RangeError) return 'out_of_range'
   if (error instanceof SyntaxError || error instanceof URIError) return 'conversion'
   return 'failed'

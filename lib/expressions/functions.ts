@@ -1,4 +1,4 @@
-// Functions beyond the language's own: JSON, encodings, digests, and what the library lacks.
+// CEL functions of the gateway: JSON, encodings, digests, maps, numbers, and parts of CEL that the library lacks.
 
 import { createHash, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -12,122 +12,11 @@ import { celToJson, parseCelJson } from './json-values.ts'
 import { MAX_CEL_TEXT, MAX_LITERAL_ENTRIES } from './meter.ts'
 import { registerNetwork, registerStrings, registerUris } from './text-functions.ts'
 
-// Functions over maps: `merge`, and views of header fields that are the same however often a field was sent.
-
 const SYNC = { async: false }
-
-/** A literal is a plain object. */
-type MapLike = ReadonlyMap<unknown, unknown> | Readonly<Record<string, unknown>>
-
-function registerMaps(environment: Environment): void {
-  environment
-    .registerFunction('map.merge(map): map', mergeMaps, SYNC)
-    .registerFunction('map.cookie(string): string', cookie, SYNC)
-    .registerFunction(
-      'map.join(): map',
-      (map: MapLike) => reshapeHeaders(map, joinHeaderLines),
-      SYNC,
-    )
-    .registerFunction(
-      'map.split(): map',
-      (map: MapLike) => reshapeHeaders(map, splitHeaderLines),
-      SYNC,
-    )
-}
-
-/** Of a key in both, the second's value. */
-function mergeMaps(one: MapLike, other: MapLike): Map<unknown, unknown> {
-  const merged = new Map([...entriesOf(one), ...entriesOf(other)])
-  if (merged.size > MAX_LITERAL_ENTRIES) throw new CelFault('too_large')
-  return merged
-}
-
-function entriesOf(map: MapLike): Iterable<[unknown, unknown]> {
-  return map instanceof Map ? map.entries() : Object.entries(map)
-}
-
-/** The value of a cookie, out of header fields; the first if there are several. */
-function cookie(map: MapLike, name: string): string {
-  const header = map instanceof Map ? (map as ReadonlyMap<unknown, unknown>).get('cookie') : null
-  const lines = Array.isArray(header) ? (header as unknown[]) : [header]
-  for (const line of lines)
-    for (const part of typeof line === 'string' ? line.split(';') : []) {
-      const at = part.indexOf('=')
-      if (at >= 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
-    }
-  throw new CelFault('no_such_key')
-}
-
-/** Each field as one text, as if it had been sent in one line. */
-function joinHeaderLines(lines: readonly string[]): string {
-  return lines.join(', ')
-}
-
-/** Each field as a list of its elements. */
-function splitHeaderLines(lines: readonly string[]): string[] {
-  return lines.flatMap((line) => line.split(',').map((part) => part.trim()))
-}
-
-function reshapeHeaders(map: MapLike, shape: (lines: readonly string[]) => unknown): FieldsView {
-  // Nothing but header fields may come in several lines.
-  if (!(map instanceof HeadersMap)) throw new CelFault('no_such_overload')
-  return map.withShape(shape)
-}
-
-// The largest and the smallest of some numbers, and what is never the same twice.
-
-const MOST_COMPARED = 8
-
-function registerNumbers(environment: Environment): void {
-  for (const [name, isBetter] of [
-    ['max', (one: Comparable, best: Comparable) => one > best],
-    ['min', (one: Comparable, best: Comparable) => one < best],
-  ] as const) {
-    const pick = (list: readonly unknown[]): unknown => bestOf(list, isBetter)
-    environment.registerFunction(`${name}(list): dyn`, pick, SYNC)
-    for (let count = 2; count <= MOST_COMPARED; count++) {
-      const parameters = Array<string>(count).fill('dyn').join(', ')
-      environment.registerFunction(
-        `${name}(${parameters}): dyn`,
-        (...values: unknown[]) => pick(values.slice(0, count)),
-        SYNC,
-      )
-    }
-  }
-  environment
-    .registerFunction('random(): double', () => Math.random(), SYNC)
-    .registerFunction('uuid(): string', () => randomUUID(), SYNC)
-}
-
-/** An int and a double compare as what they are. */
-type Comparable = bigint | number
-
-function bestOf(
-  list: readonly unknown[],
-  isBetter: (one: Comparable, best: Comparable) => boolean,
-): unknown {
-  const [first, ...rest] = list
-  if (first === undefined) throw new CelFault('index_out_of_bounds')
-  let best: unknown = first
-  let bestValue = comparable(first)
-  for (const one of rest) {
-    const value = comparable(one)
-    if (!isBetter(value, bestValue)) continue
-    best = one
-    bestValue = value
-  }
-  return best
-}
-
-function comparable(value: unknown): Comparable {
-  if (value instanceof UnsignedInt) return BigInt(String(value))
-  if (typeof value === 'bigint' || typeof value === 'number') return value
-  throw new CelFault('no_such_overload')
-}
 
 const MAX_INT = 2n ** 63n - 1n
 
-/** What stands before the dot in `base64.encode(x)`. */
+/** The types of the namespaces, as in `base64.encode(x)`. */
 class Base64Namespace {}
 class UrlNamespace {}
 class Md5Namespace {}
@@ -165,7 +54,6 @@ function registerJson(environment: Environment): void {
     .registerFunction('to_json(dyn): string', write, SYNC)
 }
 
-/** Of a JSON object in a text. */
 function readJsonField(text: string, name: string): unknown {
   const value = parseCelJson(text)
   if (!(value instanceof Map)) throw new CelFault('no_such_overload')
@@ -203,13 +91,13 @@ function registerEncodings(environment: Environment): void {
     )
 }
 
-/** Both alphabets, padding optional; anything else is refused, as Buffer would skip it. */
+/** Both alphabets, padding optional; other characters are refused, because Buffer would skip them. */
 function decodeBase64(text: string): Uint8Array {
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) throw new CelFault('conversion')
   return Buffer.from(text, 'base64')
 }
 
-/** Everything but RFC 3986's unreserved characters. */
+/** Escapes everything but the unreserved characters of RFC 3986. */
 function escapeUrlText(text: string): string {
   // One character can become nine.
   if (text.length > MAX_CEL_TEXT / 9) throw new CelFault('too_large')
@@ -236,7 +124,7 @@ function registerDigests(environment: Environment): void {
   }
 }
 
-/** Parts of CEL that version 8.0.0 of the library leaves out. */
+/** Parts of CEL that version 8.0.0 of the library lacks. */
 function registerMissing(environment: Environment): void {
   const time = 'google.protobuf.Timestamp'
   const span = 'google.protobuf.Duration'
@@ -265,7 +153,7 @@ function registerMissing(environment: Environment): void {
     .registerOperator('bytes >= bytes', (a: Uint8Array, b: Uint8Array) => compare(a, b) >= 0)
 }
 
-/** What it says is for whoever reads the expression. */
+/** The text is for readers of the expression only. */
 function fail(): never {
   throw new CelFault('failed')
 }
@@ -275,18 +163,18 @@ function checkInt(value: bigint): bigint {
   return value
 }
 
-/** Without milliseconds when there are none. */
+/** Without milliseconds if they are 0. */
 function formatTimestamp(value: Date): string {
   return value.toISOString().replace('.000Z', 'Z')
 }
 
-function contains(list: readonly unknown[], wanted: unknown): boolean {
+function contains(list: readonly unknown[], searched: unknown): boolean {
   return list.some(
     (item) =>
-      item === wanted ||
+      item === searched ||
       // An int and a double of the same value are equal in CEL.
-      (isNumber(item) && isNumber(wanted) && item == wanted) ||
-      isDeepStrictEqual(item, wanted),
+      (isNumber(item) && isNumber(searched) && item == searched) ||
+      isDeepStrictEqual(item, searched),
   )
 }
 
@@ -300,4 +188,111 @@ function decodeUtf8(bytes: Uint8Array): string {
   } catch {
     throw new CelFault('conversion')
   }
+}
+
+/** A map literal is a plain object. */
+type MapLike = ReadonlyMap<unknown, unknown> | Readonly<Record<string, unknown>>
+
+function registerMaps(environment: Environment): void {
+  environment
+    .registerFunction('map.merge(map): map', mergeMaps, SYNC)
+    .registerFunction('map.cookie(string): string', cookie, SYNC)
+    .registerFunction(
+      'map.join(): map',
+      (map: MapLike) => reshapeHeaders(map, joinHeaderLines),
+      SYNC,
+    )
+    .registerFunction(
+      'map.split(): map',
+      (map: MapLike) => reshapeHeaders(map, splitHeaderLines),
+      SYNC,
+    )
+}
+
+/** For a key in both maps, the value of the second. */
+function mergeMaps(one: MapLike, other: MapLike): Map<unknown, unknown> {
+  const merged = new Map([...entriesOf(one), ...entriesOf(other)])
+  if (merged.size > MAX_LITERAL_ENTRIES) throw new CelFault('too_large')
+  return merged
+}
+
+function entriesOf(map: MapLike): Iterable<[unknown, unknown]> {
+  return map instanceof Map ? map.entries() : Object.entries(map)
+}
+
+/** The value of a cookie in the header fields; the first if there are several. */
+function cookie(map: MapLike, name: string): string {
+  const header = map instanceof Map ? (map as ReadonlyMap<unknown, unknown>).get('cookie') : null
+  const lines = Array.isArray(header) ? (header as unknown[]) : [header]
+  for (const line of lines)
+    for (const part of typeof line === 'string' ? line.split(';') : []) {
+      const at = part.indexOf('=')
+      if (at >= 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
+    }
+  throw new CelFault('no_such_key')
+}
+
+/** Joins the lines of a field, as if it had been sent in one line. */
+function joinHeaderLines(lines: readonly string[]): string {
+  return lines.join(', ')
+}
+
+/** Splits the lines of a field into its elements. */
+function splitHeaderLines(lines: readonly string[]): string[] {
+  return lines.flatMap((line) => line.split(',').map((part) => part.trim()))
+}
+
+function reshapeHeaders(map: MapLike, shape: (lines: readonly string[]) => unknown): FieldsView {
+  // Only header fields have several lines.
+  if (!(map instanceof HeadersMap)) throw new CelFault('no_such_overload')
+  return map.withShape(shape)
+}
+
+const MAX_COMPARED = 8
+
+function registerNumbers(environment: Environment): void {
+  for (const [name, isBetter] of [
+    ['max', (one: Comparable, best: Comparable) => one > best],
+    ['min', (one: Comparable, best: Comparable) => one < best],
+  ] as const) {
+    const pick = (list: readonly unknown[]): unknown => bestOf(list, isBetter)
+    environment.registerFunction(`${name}(list): dyn`, pick, SYNC)
+    for (let count = 2; count <= MAX_COMPARED; count++) {
+      const parameters = Array<string>(count).fill('dyn').join(', ')
+      environment.registerFunction(
+        `${name}(${parameters}): dyn`,
+        (...values: unknown[]) => pick(values.slice(0, count)),
+        SYNC,
+      )
+    }
+  }
+  environment
+    .registerFunction('random(): double', () => Math.random(), SYNC)
+    .registerFunction('uuid(): string', () => randomUUID(), SYNC)
+}
+
+/** JavaScript compares an int and a double by value. */
+type Comparable = bigint | number
+
+function bestOf(
+  list: readonly unknown[],
+  isBetter: (one: Comparable, best: Comparable) => boolean,
+): unknown {
+  const [first, ...rest] = list
+  if (first === undefined) throw new CelFault('index_out_of_bounds')
+  let best: unknown = first
+  let bestValue = comparable(first)
+  for (const one of rest) {
+    const value = comparable(one)
+    if (!isBetter(value, bestValue)) continue
+    best = one
+    bestValue = value
+  }
+  return best
+}
+
+function comparable(value: unknown): Comparable {
+  if (value instanceof UnsignedInt) return BigInt(String(value))
+  if (typeof value === 'bigint' || typeof value === 'number') return value
+  throw new CelFault('no_such_overload')
 }

@@ -1,5 +1,5 @@
-// What the library does not bound: how deep and how often an expression loops, the regexes it runs, the texts
-// it builds. `inspect` refuses at load what cannot be bounded, `meter` bounds the rest at evaluation.
+// Bounds that the library lacks: nesting and number of loops, regular expressions, and the length of texts.
+// `inspectExpression` refuses at load what cannot be bounded, `applyBounds` bounds the rest at evaluation.
 
 import { nearest } from '../text/nearest-name.ts'
 import { childNodesOf, comprehensionOf } from './cel-library.ts'
@@ -18,10 +18,10 @@ import {
 import type { WorkMeter } from './meter.ts'
 import { MAX_REGEX_SUBJECT, Regex, RegexError } from './regex.ts'
 
-/** Parts of the library that are no CEL, or not this gateway's. */
-const UNKNOWN_NAMES = new Set(['cel', 'optional'])
+/** Names of the library that are not CEL, or not available in this gateway. */
+const UNAVAILABLE_NAMES = new Set(['cel', 'optional'])
 
-/** Longer is no duration, and the library's own pattern for them is cubic. */
+/** A longer text is no duration, and the library's pattern for durations takes cubic time. */
 const MAX_DURATION_TEXT = 64
 
 interface NodeVisit {
@@ -30,12 +30,12 @@ interface NodeVisit {
   readonly loops: number
 }
 
-/** Every node of a tree in no order that matters; throws where it is deeper or loops more than it may. */
+/** All nodes of a tree, in any order; throws if it is too deep or has too many loops. */
 function collectNodes(source: string, root: CelNode): CelNode[] {
   const nodes: CelNode[] = []
-  const open: NodeVisit[] = [{ node: root, depth: 1, loops: 0 }]
+  const stack: NodeVisit[] = [{ node: root, depth: 1, loops: 0 }]
   let comprehensions = 0
-  for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
+  for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
     const { node, depth, loops } = visit
     const refuse = (code: CelErrorCode, message: string): never => {
       throw new CelError(code, message, source, node.start)
@@ -45,22 +45,19 @@ function collectNodes(source: string, root: CelNode): CelNode[] {
       refuse('too_deep', `expression nests deeper than ${MAX_EXPRESSION_DEPTH}`)
     const isLoop = comprehensionOf(node) !== undefined
     if (isLoop && loops >= MAX_NESTED_COMPREHENSIONS)
-      refuse(
-        'nested_comprehension',
-        `more than ${MAX_NESTED_COMPREHENSIONS} loops within each other`,
-      )
+      refuse('nested_comprehension', `more than ${MAX_NESTED_COMPREHENSIONS} nested loops`)
     if (isLoop && ++comprehensions > MAX_COMPREHENSIONS)
       refuse('too_large', `more than ${MAX_COMPREHENSIONS} loops`)
     childNodesOf(node).forEach((child, index) => {
-      // The list itself is made once, before the loop.
+      // The list of a loop is evaluated once, before the loop.
       const inner = isLoop && index > 0 ? loops + 1 : loops
-      open.push({ node: child, depth: depth + 1, loops: inner })
+      stack.push({ node: child, depth: depth + 1, loops: inner })
     })
   }
   return nodes
 }
 
-/** Throws what is wrong with an expression that parses; gives its nodes back for `meter`. */
+/** Throws what is wrong with a parsed expression; returns its nodes for `applyBounds`. */
 export function inspectExpression(
   source: string,
   root: CelNode,
@@ -68,7 +65,7 @@ export function inspectExpression(
 ): CelNode[] {
   const nodes = collectNodes(source, root)
   for (const node of nodes) {
-    if (node.op === 'id' && UNKNOWN_NAMES.has(node.args as string))
+    if (node.op === 'id' && UNAVAILABLE_NAMES.has(node.args as string))
       throw new CelError('unknown_name', `unknown name ${node.args as string}`, source, node.start)
     const called = callPartsOf(node)
     const pattern = regexArgumentOf(called)
@@ -82,7 +79,7 @@ export function inspectExpression(
 
 interface CallParts {
   readonly name: string
-  /** A method's receiver first. */
+  /** The receiver of a method is first. */
   readonly args: readonly CelNode[]
 }
 
@@ -91,7 +88,7 @@ function callPartsOf(node: CelNode): CallParts | undefined {
   return { name: (node.args as [string])[0], args: childNodesOf(node) }
 }
 
-/** Where a call has its regex. */
+/** The argument of a call that is a regular expression. */
 function regexArgumentOf(called: CallParts | undefined): CelNode | undefined {
   if (called?.name === 'matches') return called.args.at(-1)
   return called?.name === 'regexReplace' ? called.args[1] : undefined
@@ -102,7 +99,7 @@ function inspectPattern(source: string, pattern: CelNode, name: string): void {
     throw new CelError('invalid_regex', message, source, pattern.start)
   }
   if (pattern.op !== 'value' || typeof pattern.args !== 'string')
-    return refuse(`the pattern of ${name}() must be a literal text`)
+    return refuse(`the pattern of ${name}() must be a string literal`)
   try {
     void new Regex(pattern.args, 'part')
   } catch (error) {
@@ -111,7 +108,7 @@ function inspectPattern(source: string, pattern: CelNode, name: string): void {
   }
 }
 
-/** `has(request.methd)` would be false for ever: the library checks fields everywhere but here. */
+/** `has(request.methd)` would always be false: the library checks fields everywhere but here. */
 function inspectHas(
   source: string,
   arg: CelNode | undefined,
@@ -142,21 +139,21 @@ export function buildUnknownFieldError(
   return new CelError('unknown_field', `unknown field ${field}${hint}`, source, pos)
 }
 
-/** Puts the meter and the bounds of texts into a tree that was checked. */
+/** Adds the work meter and the bounds of texts to a checked tree. */
 export function applyBounds(nodes: readonly CelNode[], meter: WorkMeter): void {
   for (const node of nodes) {
     const called = callPartsOf(node)
     const pattern = regexArgumentOf(called)?.args as string | undefined
     if (pattern !== undefined && called?.name === 'matches') boundMatches(node, pattern, meter)
     if (pattern !== undefined && called?.name === 'regexReplace') boundReplace(node, pattern, meter)
-    if (called?.name === 'join') addCheckBefore(node, fitJoin)
-    if (called?.name === 'duration') addCheckBefore(node, fitDuration)
-    if (node.op === 'in') addCheckBefore(node, refuseAbsent)
+    if (called?.name === 'join') addCheckBefore(node, checkJoinLength)
+    if (called?.name === 'duration') addCheckBefore(node, checkDurationLength)
+    if (node.op === 'in') addCheckBefore(node, checkClaimsPresent)
     meterNode(node, meter)
   }
 }
 
-/** Compiles the regex once, and pays for each run. */
+/** Compiles the regex once, and charges for each run. */
 function boundMatches(node: CelNode, pattern: string, meter: WorkMeter): void {
   const regex = new Regex(pattern, 'part')
   const { size } = regex
@@ -186,12 +183,12 @@ function addCheckBefore(node: CelNode, check: (first: unknown, second: unknown) 
   }
 }
 
-/** `!("role" in jwt)` must not hold because nobody showed a token. */
-function refuseAbsent(_left: unknown, right: unknown): void {
+/** `!("role" in jwt)` must not be true because there is no token. */
+function checkClaimsPresent(_left: unknown, right: unknown): void {
   if (right === ABSENT_CLAIMS) throw new CelFault('no_such_key')
 }
 
-function fitJoin(values: unknown): void {
+function checkJoinLength(values: unknown): void {
   const [list, separator] = values as readonly unknown[]
   if (!Array.isArray(list)) return
   let length = typeof separator === 'string' ? separator.length * list.length : 0
@@ -199,19 +196,18 @@ function fitJoin(values: unknown): void {
   if (length > MAX_CEL_TEXT) throw new CelFault('too_large')
 }
 
-function fitDuration(values: unknown): void {
+function checkDurationLength(values: unknown): void {
   const [text] = values as readonly unknown[]
   if (typeof text === 'string' && text.length > MAX_DURATION_TEXT) throw new CelFault('conversion')
 }
 
-// `text.regexReplace(pattern, by)`: replaces every match of a pattern that is literal in the expression.
-
-/** `$1` to `$9` in `by` are what the groups matched, `$0` is the whole, `$$` a dollar. */
+/** In `by`, `$1` to `$9` are the groups of the match, `$0` is the whole match, `$$` a dollar. */
 const REFERENCE = /\$([0-9$])/g
 
+/** `text.regexReplace(pattern, by)`: replaces every match of a literal pattern. */
 function createReplacer(pattern: string, meter: WorkMeter): (text: unknown, by: unknown) => string {
   const regex = new Regex(pattern, 'part')
-  // The search that finds groups copies their positions with every step.
+  // A search with groups copies their positions at every step.
   const size = regex.size * (regex.groups + 1)
   return (text, by) => {
     if (typeof text !== 'string' || typeof by !== 'string') throw new CelFault('no_such_overload')
@@ -219,17 +215,17 @@ function createReplacer(pattern: string, meter: WorkMeter): (text: unknown, by: 
     meter.payForSearch(text.length, size)
     let length = text.length
     return regex.replaceAll(text, (groups, offset) => {
-      // Each match is a search of its own, which can read to the end of the text.
+      // Each match is another search, which can read to the end of the text.
       meter.payForSearch(text.length - offset, size)
-      const put = by.replace(REFERENCE, (_, name: string) => {
+      const replacement = by.replace(REFERENCE, (_, name: string) => {
         if (name === '$') return '$'
         const group = groups[Number(name)]
         return typeof group === 'string' ? group : ''
       })
-      // A short text can grow, and what is put costs its length even where nothing comes of it.
-      length += Math.max(put.length, by.length)
+      // A short text can grow, and a replacement costs its length even if the result is shorter.
+      length += Math.max(replacement.length, by.length)
       if (length > MAX_CEL_TEXT) throw new CelFault('too_large')
-      return put
+      return replacement
     })
   }
 }

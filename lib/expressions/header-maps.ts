@@ -1,14 +1,14 @@
-// Maps for expressions that hold nothing themselves: header fields read in place, and what is not there.
+// Maps for expressions that hold no values themselves: header fields read in place, and absent claims.
 
 import type { HeaderFields } from '../core/head.ts'
 import { CelFault } from './expression-errors.ts'
 
-/** Header fields by name, in any case. Nothing is copied before it is read. */
+/** Header fields by name, case-insensitive. A value is copied only when it is read. */
 export class FieldsView extends Map<string, unknown> {
   readonly #fields: HeaderFields
   readonly #shape: (lines: string[]) => unknown
 
-  /** `shape` makes a value of the lines of a field. */
+  /** `shape` converts the lines of a field to a value. */
   constructor(fields: HeaderFields, shape: (lines: string[]) => unknown) {
     super()
     this.#fields = fields
@@ -50,22 +50,22 @@ export class FieldsView extends Map<string, unknown> {
   }
 }
 
-/** A text for one field line, a list for several. */
+/** A string for one field line, a list for several. */
 export class HeadersMap extends FieldsView {
-  readonly #own: HeaderFields
+  readonly #headers: HeaderFields
 
   constructor(fields: HeaderFields) {
     super(fields, (lines) => (lines.length > 1 ? lines : lines[0]))
-    this.#own = fields
+    this.#headers = fields
   }
 
-  /** The same fields in another shape. */
+  /** The same fields with another conversion. */
   withShape(shape: (lines: readonly string[]) => unknown): FieldsView {
-    return new FieldsView(this.#own, shape)
+    return new FieldsView(this.#headers, shape)
   }
 }
 
-/** Claims nobody has verified: no key is there, and asking for all of them is a fault rather than "none". */
+/** Claims of a request without a token: it has no keys, and reading all of them is a fault rather than an empty map. */
 class AbsentMap extends Map<string, unknown> {
   override get size(): number {
     throw new CelFault('no_such_key')
@@ -84,7 +84,7 @@ class AbsentMap extends Map<string, unknown> {
   }
 }
 
-// The library tells maps from other objects by their constructor.
+// The library recognises maps by their constructor.
 for (const { prototype } of [FieldsView, HeadersMap, AbsentMap])
   Object.defineProperty(prototype, 'constructor', { value: Map })
 

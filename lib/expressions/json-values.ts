@@ -1,5 +1,5 @@
-// JSON as expressions read it: objects are Maps, so that no prototype is in reach and no claim called
-// `constructor` confuses anybody; integers are BigInts, so that they stay integers.
+// JSON values for expressions: objects are Maps, so that no prototype is reachable and a claim named `constructor` is an
+// ordinary key; integers are BigInts, so that they stay integers.
 
 import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import { MAX_CEL_JSON_DEPTH, MAX_CEL_TEXT } from './meter.ts'
@@ -9,7 +9,7 @@ import type { Claims } from '../core/facts.ts'
 const MAX_INT = 2n ** 63n - 1n
 const MIN_INT = -(2n ** 63n)
 
-/** A value `JSON.parse` gave; integers it rounded stay rounded. */
+/** Converts a value of `JSON.parse`; integers that it rounded stay rounded. */
 export function jsonToCel(value: unknown, depth = 0): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   if (typeof value !== 'object' || value === null) return value
@@ -20,10 +20,10 @@ export function jsonToCel(value: unknown, depth = 0): unknown {
   return map
 }
 
-/** JSON text, with integers as exact as they are written. Throws on text that is no JSON. */
+/** Parses JSON text with exact integers. Throws if the text is not JSON. */
 export function parseCelJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  // Only a long run of digits can lose some of them on its way through a double.
+  // Only a long run of digits can lose precision in a double.
   return /\d{16}/.test(text) ? new ExactReader(text).value(0) : jsonToCel(value)
 }
 
@@ -88,18 +88,18 @@ export function celToJson(value: unknown): string {
   return text
 }
 
-/** Stops where there is too much: what an expression has put into a list many times over is written as often. */
+/** Stops when the text gets too long: a value that an expression put into a list many times is written as often. */
 class CelJsonWriter {
-  /** Counts what is certain to be in the text. */
-  #room = MAX_CEL_TEXT
+  /** Characters that still fit, counted as they become certain. */
+  #remaining = MAX_CEL_TEXT
 
   text(value: unknown, depth: number): string {
     if (depth > MAX_CEL_JSON_DEPTH) throw new CelFault('too_deep')
-    this.#take(1)
+    this.#count(1)
     if (Array.isArray(value))
       return `[${value.map((item) => this.text(item, depth + 1)).join(',')}]`
     if (isMap(value)) return `{${this.#fields(value, depth).join(',')}}`
-    if (typeof value === 'string') this.#take(value.length)
+    if (typeof value === 'string') this.#count(value.length)
     return scalarToJson(value)
   }
 
@@ -110,13 +110,13 @@ class CelJsonWriter {
     )
   }
 
-  #take(letters: number): void {
-    this.#room -= letters
-    if (this.#room < 0) throw new CelFault('too_large')
+  #count(length: number): void {
+    this.#remaining -= length
+    if (this.#remaining < 0) throw new CelFault('too_large')
   }
 }
 
-/** A literal is a plain object. */
+/** A map literal is a plain object. */
 type JsonMapLike = ReadonlyMap<unknown, unknown> | Readonly<Record<string, unknown>>
 
 function isMap(value: unknown): value is JsonMapLike {

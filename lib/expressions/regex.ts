@@ -2,7 +2,7 @@
 
 import { RE2JS, RE2JSException, RE2JSSyntaxException, RE2Set } from 're2js'
 
-/** Characters of a text that a regex may be run on. Each caller refuses longer texts in its own way. */
+/** Characters of a text to which a regex may be applied. Each caller refuses longer texts in its own way. */
 export const MAX_REGEX_SUBJECT = 4096
 
 /** Characters of a pattern. */
@@ -17,7 +17,7 @@ const MAX_CACHE = 256 * 1024
 /** Why a pattern was refused. The message does not quote the pattern, which can hold a secret. */
 export class RegexError extends Error {}
 
-/** `whole`: the pattern has to match the whole text, and `.` matches line ends. `part`: any part of it. */
+/** `whole`: the pattern must match the whole text, and `.` matches line ends. `part`: any part of it. */
 type RegexMode = 'whole' | 'part'
 
 export class Regex {
@@ -26,20 +26,20 @@ export class Regex {
   readonly #program: RE2JS
   readonly #set: RE2Set
 
-  /** Throws a RegexError for a pattern that RE2 does not have or that is too large. */
+  /** Throws a RegexError for a pattern that is not RE2 syntax or too large. */
   constructor(source: string, mode: RegexMode) {
     const flags = mode === 'whole' ? RE2JS.DOTALL : 0
     this.source = source
     this.mode = mode
     this.#program = compile(source, flags)
-    // A set of one: unlike a single pattern it takes a bound for its cache.
+    // A set of one: unlike a single pattern it has a bound for its cache.
     const anchor = mode === 'whole' ? RE2Set.ANCHOR_BOTH : RE2Set.UNANCHORED
     this.#set = new RE2Set(anchor, flags, MAX_CACHE)
     this.#set.add(source)
     this.#set.compile()
   }
 
-  /** Instructions: the most that one character of a text costs. */
+  /** Instructions: the maximum cost of one character of a text. */
   get size(): number {
     return this.#program.programSize()
   }
@@ -52,13 +52,16 @@ export class Regex {
     return this.#set.match(text).length > 0
   }
 
-  /** Replaces every match by what `put` gives for its groups, the whole match first, and its offset. */
-  replaceAll(text: string, put: (groups: readonly unknown[], offset: number) => string): string {
+  /** Replaces every match; `replacementFor` gets the groups, the whole match first, and the offset. */
+  replaceAll(
+    text: string,
+    replacementFor: (groups: readonly unknown[], offset: number) => string,
+  ): string {
     const { groups } = this
     return this.#program
       .matcher(text)
       .replaceAll((...match: unknown[]) =>
-        put(match.slice(0, groups + 1), match[groups + 1] as number),
+        replacementFor(match.slice(0, groups + 1), match[groups + 1] as number),
       )
   }
 }
@@ -84,7 +87,7 @@ function parse(source: string, flags: number): RE2JS {
   }
 }
 
-/** Starts of the part that RE2 names, and what to write instead. */
+/** The start of the part that RE2 names, and what to write instead. */
 const HINTS: readonly (readonly [part: RegExp, hint: string])[] = [
   [
     /^\(\?<?[=!]/,

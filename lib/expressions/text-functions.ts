@@ -1,11 +1,9 @@
-// String functions the library lacks. Positions count code points, as CEL has it, where that costs nothing.
+// CEL functions for strings, URIs and networks. Positions count code points, as in CEL, where that costs nothing.
 
 import { BlockList, isIP } from 'node:net'
 import type { Environment } from '@marcbachmann/cel-js'
 import { CelFault } from './expression-errors.ts'
 import { MAX_CEL_TEXT, MAX_URI_LENGTH } from './meter.ts'
-
-// Addresses and networks: `cidr("10.0.0.0/8").containsIP(source.address)`, `isIP(text)`.
 
 const SYNC = { async: false }
 
@@ -32,6 +30,7 @@ class Cidr {
   }
 }
 
+/** Registers `cidr("10.0.0.0/8").containsIP(source.address)` and `isIP(text)`. */
 export function registerNetwork(environment: Environment): void {
   environment
     .registerType('Cidr', Cidr)
@@ -44,8 +43,7 @@ export function registerNetwork(environment: Environment): void {
     )
 }
 
-// Query parameters of a URI, or of a path and query: `request.uri.query("page")`.
-
+/** Registers functions for the query of a URI, or of a path and query: `request.uri.query("page")`. */
 export function registerUris(environment: Environment): void {
   environment
     .registerFunction('string.query(string): string', query, SYNC)
@@ -55,19 +53,19 @@ export function registerUris(environment: Environment): void {
 
 interface UriParts {
   readonly path: string
-  /** As they were written. */
+  /** As written. */
   readonly parameters: readonly string[]
   readonly fragment: string
 }
 
 function splitUri(uri: string): UriParts {
   if (uri.length > MAX_URI_LENGTH) throw new CelFault('too_large')
-  const [, path = '', written = '', fragment = ''] =
+  const [, path = '', queryText = '', fragment = ''] =
     /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(uri) ?? []
-  return { path, parameters: written === '' ? [] : written.split('&'), fragment }
+  return { path, parameters: queryText === '' ? [] : queryText.split('&'), fragment }
 }
 
-/** The first of this name. */
+/** The first parameter of this name. */
 function query(uri: string, name: string): string {
   const { parameters } = splitUri(uri)
   const value = new URLSearchParams(parameters.join('&')).get(name)
@@ -80,7 +78,7 @@ function addQuery(uri: string, name: string, value: string): string {
   return joinUri(path, [...parameters, encodeParameter(name, value)], fragment)
 }
 
-/** In place of all of this name; the others stay as they were written. */
+/** Replaces all parameters of this name; the others stay as written. */
 function setQuery(uri: string, name: string, value: string): string {
   const { path, parameters, fragment } = splitUri(uri)
   const others = parameters.filter((part) => !new URLSearchParams(part).has(name))
@@ -104,7 +102,7 @@ export function registerStrings(environment: Environment): void {
     .registerFunction('string.replace(string, string, int): string', replace, SYNC)
     .registerFunction('string.stripPrefix(string): string', stripPrefix, SYNC)
     .registerFunction('string.stripSuffix(string): string', stripSuffix, SYNC)
-    // `guard.ts` puts the compiled pattern in their place.
+    // `guard.ts` replaces their handlers with the compiled pattern.
     .registerFunction('matches(string, string): bool', () => false, SYNC)
     .registerFunction('string.regexReplace(string, string): string', () => '', SYNC)
 }
@@ -118,17 +116,17 @@ function replaceAll(text: string, part: string, by: string): string {
   return replace(text, part, by, -1n)
 }
 
-/** The first `count` occurrences, or all when it is negative. A short text can grow: its size is bounded. */
+/** Replaces the first `count` occurrences, or all if it is negative. A short text can grow: its size is bounded. */
 function replace(text: string, part: string, by: string, count: bigint): string {
   const pieces = text.split(part)
-  const found = part === '' ? pieces.length + 1 : pieces.length - 1
-  const changes = count < 0n || count > found ? found : Number(count)
-  if (text.length + changes * (by.length - part.length) > MAX_CEL_TEXT)
+  const occurrences = part === '' ? pieces.length + 1 : pieces.length - 1
+  const replacements = count < 0n || count > occurrences ? occurrences : Number(count)
+  if (text.length + replacements * (by.length - part.length) > MAX_CEL_TEXT)
     throw new CelFault('too_large')
-  if (changes === found) return text.replaceAll(part, () => by)
+  if (replacements === occurrences) return text.replaceAll(part, () => by)
   let out = ''
   let from = 0
-  for (let i = 0; i < changes; i++) {
+  for (let i = 0; i < replacements; i++) {
     const at = part === '' ? i : text.indexOf(part, from)
     out += text.slice(from, at) + by
     from = at + part.length

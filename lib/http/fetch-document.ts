@@ -1,4 +1,4 @@
-// Small documents of identity providers, over undici: off the path of requests, so its comfort costs nothing.
+// Fetches small documents, such as those of identity providers, with undici: not on the request path, so its cost is no issue.
 
 import { lookup } from 'node:dns'
 import { BlockList } from 'node:net'
@@ -6,18 +6,18 @@ import type { LookupFunction } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import type { Agent, Dispatcher } from 'undici'
 
-/** A provider must answer within this, or counts as down. */
+/** A provider that does not respond within this counts as down. */
 const FETCH_TIMEOUT_MS = 5_000
 
-/** Key sets and discovery documents have some kilobytes. */
+/** Key sets and discovery documents have a few kilobytes. */
 export const MAX_DOCUMENT_BYTES = 1_048_576
 
 export interface FetchedDocument {
   readonly status: number
   readonly headers: Dispatcher.ResponseData['headers']
-  /** As they came; what is packed stays so. */
+  /** The body as received; a compressed one stays compressed. */
   readonly bytes: Buffer
-  /** Throws where they are packed by other means than gzip. */
+  /** Throws if the encoding is not gzip. */
   readonly text: () => string
 }
 
@@ -33,29 +33,29 @@ export type FetchDocument = (
   options?: DocumentFetchOptions,
 ) => Promise<FetchedDocument>
 
-/** `ours`: this very process is asked, by whatever certificate. `strangers`: nobody configured them, so none is inside. */
-export type FetchedServer = 'theirs' | 'ours' | 'strangers'
+/** `self`: this process, with any certificate. `unconfigured`: a server that no operator configured, so internal addresses are refused. */
+export type FetchedServer = 'configured' | 'self' | 'unconfigured'
 
-/** Throws when there is no answer in time, or one too large. Redirects are answers like any other. */
-export function createFetcher(asked: FetchedServer = 'theirs'): {
+/** `fetch` throws if there is no response in time or the response is too large. It does not follow redirects. */
+export function createFetcher(server: FetchedServer = 'configured'): {
   fetch: FetchDocument
   close: () => void
 } {
   const connect = {
-    rejectUnauthorized: asked !== 'ours',
-    ...(asked === 'strangers' ? { lookup: createExternalLookup() } : {}),
+    rejectUnauthorized: server !== 'self',
+    ...(server === 'unconfigured' ? { lookup: createExternalLookup() } : {}),
   }
   let dispatcher: Agent | null | 'closed' = null
   const fetch: FetchDocument = async (url, options = {}) => {
     const { method = 'GET', headers = {}, body = null, timeout = FETCH_TIMEOUT_MS } = options
     const signal = AbortSignal.timeout(timeout)
-    // A large library, and most gateways ask nobody.
+    // undici is large, and most gateways fetch no documents.
     const { Agent, request } = await import('undici')
-    if (dispatcher === 'closed') throw new Error('nobody waits for an answer any more')
+    if (dispatcher === 'closed') throw new Error('the fetcher is closed')
     dispatcher ??= new Agent({ keepAliveTimeout: 4_000, connections: 16, pipelining: 1, connect })
-    const answer = await request(url, { method, headers, body, signal, dispatcher })
-    const bytes = await readDocumentBytes(answer.body)
-    const { statusCode: status, headers: fields } = answer
+    const response = await request(url, { method, headers, body, signal, dispatcher })
+    const bytes = await readDocumentBytes(response.body)
+    const { statusCode: status, headers: fields } = response
     const coding = String(fields['content-encoding'] ?? 'identity')
     return { status, headers: fields, bytes, text: () => decodeDocument(bytes, coding) }
   }
@@ -66,7 +66,7 @@ export function createFetcher(asked: FetchedServer = 'theirs'): {
   return { fetch, close }
 }
 
-/** Some servers pack what nobody asked them to pack. Throws for any other coding than gzip. */
+/** Some servers compress although the request did not ask for it. Throws for any encoding but gzip. */
 function decodeDocument(bytes: Buffer, coding: string): string {
   const name = coding.trim().toLowerCase()
   if (name === 'identity' || name === '' || bytes.length === 0) return bytes.toString()
@@ -85,10 +85,8 @@ async function readDocumentBytes(body: Dispatcher.ResponseData['body']): Promise
   return Buffer.concat(parts)
 }
 
-// Hosts of the world outside: what a stranger's document names must not lead to this machine or to the network it is in.
-
-/** Of this machine, its network, or nobody (RFC 6890, RFC 4193, RFC 6052); an IPv4 address within IPv6 counts as itself. */
-const INNER: readonly (readonly [net: string, prefix: number])[] = [
+/** Internal, reserved and translated networks (RFC 6890, RFC 4193, RFC 6052); an IPv4 address within IPv6 is checked as IPv4. */
+const INTERNAL_NETWORKS: readonly (readonly [net: string, prefix: number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
@@ -109,31 +107,32 @@ const INNER: readonly (readonly [net: string, prefix: number])[] = [
   ['ff00::', 8],
 ]
 
-const inner = new BlockList()
-for (const [net, prefix] of INNER) inner.addSubnet(net, prefix, addressFamilyOf(net))
+const internalNetworks = new BlockList()
+for (const [net, prefix] of INTERNAL_NETWORKS)
+  internalNetworks.addSubnet(net, prefix, addressFamilyOf(net))
 
 export class InternalAddressError extends Error {}
 
-/** Of an address without brackets. */
+/** `address` is without brackets. */
 export function isInternalAddress(address: string): boolean {
-  return inner.check(address, addressFamilyOf(address))
+  return internalNetworks.check(address, addressFamilyOf(address))
 }
 
-/** For connections: looked at when one is made, so that a name cannot lead elsewhere a moment later. */
+/** A lookup that refuses internal addresses. It checks when a connection is made, so a name cannot change in between. */
 export function createExternalLookup(resolve: typeof lookup = lookup): LookupFunction {
-  return (name, options, told) => {
-    resolve(name, { ...options, all: true }, (error, found) => {
-      if (error !== null) return told(error, '')
-      if (found.some(({ address }) => isInternalAddress(address)))
-        return told(new InternalAddressError(`${name} is inside`), '')
-      const [first] = found
-      if (options.all === true) told(null, found)
-      else told(null, first?.address ?? '', first?.family)
+  return (name, options, callback) => {
+    resolve(name, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, '')
+      if (addresses.some(({ address }) => isInternalAddress(address)))
+        return callback(new InternalAddressError(`${name} is an internal address`), '')
+      const [first] = addresses
+      if (options.all === true) callback(null, addresses)
+      else callback(null, first?.address ?? '', first?.family)
     })
   }
 }
 
-/** By its look: what Node knows them by takes five milliseconds of each start to compile. */
+/** By its text: Node's own check takes five milliseconds to compile at each start. */
 function addressFamilyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4'
 }

@@ -1,5 +1,5 @@
-// Finds the end of an HTTP/1 body in its bytes, and the content between the framing. It changes nothing:
-// whoever forwards the body unchanged only needs to know where it stops.
+// Finds the end of an HTTP/1 body in its bytes, and the content between the framing. It changes no bytes: a body that is
+// forwarded unchanged only needs its end.
 
 import { MAX_CHUNK_EXTRA_BYTES } from '../core/bounds.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -34,21 +34,21 @@ const COLON = 58
 const SEMICOLON = 59
 const EQUALS = 61
 const BACKSLASH = 92
-/** 2^48: far above any real chunk, far below where doubles lose count. */
+/** 2^48: far above any real chunk, and below where doubles lose precision. */
 const MAX_CHUNK = 281_474_976_710_656
 
 export class BodyFramer {
-  /** Told of each run of content, when somebody asks for it. */
+  /** Called for each run of content, if set. */
   onContent: ((bytes: Buffer, from: number, to: number) => void) | null = null
   readonly #refusesTrailer: (name: string) => boolean
   #kind: FramingKind = 'none'
   #state: FramerState = 'over'
   /** Bytes left of the length or of the chunk. */
   #left = 0
-  /** Bytes of content that may still come. */
+  /** Bytes of content that are still allowed. */
   #room = 0
   #most = 0
-  /** Digits of the size, or letters of the trailer's name, so far. */
+  /** Digits of the chunk size, or letters of the trailer name, so far. */
   #digits = 0
   #extra = 0
   #trailers: string[] | null = null
@@ -56,12 +56,12 @@ export class BodyFramer {
   #at = 0
   #to = 0
 
-  /** `refusesTrailer` is asked by name, in lower case. */
+  /** `refusesTrailer` gets the name in lower case. */
   constructor(refusesTrailer: (name: string) => boolean = isForbiddenTrailer) {
     this.#refusesTrailer = refusesTrailer
   }
 
-  /** `maxContent` bounds what chunks may add up to; a length is its caller's to judge. */
+  /** `maxContent` bounds the sum of all chunks; the caller checks a length itself. */
   start(kind: FramingKind, length: number, maxContent = Number.MAX_SAFE_INTEGER): void {
     this.#room = maxContent
     this.#most = maxContent
@@ -79,22 +79,22 @@ export class BodyFramer {
     return this.#state === 'over'
   }
 
-  /** A body that its connection's end completes; any other is cut short by it. */
+  /** True for a body that the end of its connection completes; any other is truncated by it. */
   get endsWithClose(): boolean {
     return this.#kind === 'close'
   }
 
-  /** Raw trailer lines of a chunked body, once it is over; '' without any. */
+  /** The raw trailer lines of a chunked body after its end; '' if there are none. */
   get trailerText(): string {
     return this.#trailers === null ? '' : this.#trailers.join('')
   }
 
-  /** Behind a fault: the index of the byte that cannot be. All before it were right. */
+  /** After a fault: the index of the invalid byte. All bytes before it were valid. */
   get faultAt(): number {
     return this.#at - 1
   }
 
-  /** Counts the bytes; the index behind those that belong to the body. Throws BAD_CHUNK. */
+  /** Consumes bytes and returns the index after those that belong to the body. Throws BAD_CHUNK. */
   consume(bytes: Buffer, from: number, to: number): number {
     if (this.#state === 'over') return from
     if (this.#kind === 'chunked') return this.#chunks(bytes, from, to)
@@ -136,8 +136,8 @@ export class BodyFramer {
     throw buildBadChunkError('malformed chunk size')
   }
 
-  // Extensions are handed on unread, so whoever reads them must not be able to see another end of the line
-  // than we do: their grammar is held to the letter, without the white space RFC 9112 calls bad.
+  // Extensions are forwarded unread, so a backend must see the same end of line as this parser: the grammar is checked
+  // exactly, without the white space that RFC 9112 calls bad.
   private extension(): 'extensionName' {
     if (!isTokenByte(this.#extensionByte()))
       throw buildBadChunkError('chunk extension without a name')
@@ -181,7 +181,7 @@ export class BodyFramer {
   }
 
   private sizeEnd(): 'data' | 'line' {
-    if (this.#bytes[this.#at++] !== LF) throw buildBadChunkError('bare CR behind a chunk size')
+    if (this.#bytes[this.#at++] !== LF) throw buildBadChunkError('bare CR after a chunk size')
     this.#digits = 0
     this.#room -= this.#left
     if (this.#room < 0) throw buildBodyTooLargeError(this.#most)
@@ -203,11 +203,11 @@ export class BodyFramer {
   }
 
   private dataLf(): 'size' {
-    if (this.#bytes[this.#at++] !== LF) throw buildBadChunkError('bare CR behind a chunk')
+    if (this.#bytes[this.#at++] !== LF) throw buildBadChunkError('bare CR after a chunk')
     return 'size'
   }
 
-  /** At the start of a line behind the last chunk: the empty one, or a trailer. */
+  /** At the start of a line after the last chunk: the empty line, or a trailer. */
   private line(): 'lastLf' | 'trailerName' {
     if (this.#bytes[this.#at] !== CR) return 'trailerName'
     this.#at++
@@ -240,12 +240,12 @@ export class BodyFramer {
   }
 
   private lastLf(): 'over' {
-    if (this.#bytes[this.#at++] !== LF) throw buildBadChunkError('bare CR behind the trailers')
+    if (this.#bytes[this.#at++] !== LF) throw buildBadChunkError('bare CR after the trailers')
     return 'over'
   }
 
   protected over(): never {
-    throw new Error('a body that is over takes no bytes')
+    throw new Error('bytes after the end of the body')
   }
 
   #extensionByte(): number {
@@ -291,7 +291,7 @@ function hexDigitOf(byte: number): number {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1
 }
 
-/** What RFC 9110 lets a field value hold: visible bytes, space, tab and the upper half. */
+/** The bytes that RFC 9110 allows in a field value: visible bytes, space, tab and the upper half. */
 function isFieldByte(byte: number): boolean {
   return (byte >= 32 && byte !== 127) || byte === 9
 }

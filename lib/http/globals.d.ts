@@ -1,4 +1,4 @@
-// What Node has but its types for version 20 leave out.
+// Members of Node that its types for version 20 leave out.
 
 interface Buffer {
   latin1Slice(from?: number, to?: number): string

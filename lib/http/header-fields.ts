@@ -1,12 +1,12 @@
-// What the fields of a head mean for framing and the connection. Here a proxy is stricter than a parser:
-// whatever the backend could read differently than we did is refused.
+// What header fields mean for framing and the connection. A proxy must be stricter than a parser: anything that the
+// backend could read differently is refused.
 
 import { GatewayError } from '../core/errors.ts'
 import { RequestHead, ResponseHead } from '../core/head.ts'
 import type { HeaderFields } from '../core/head.ts'
 
 /**
- * Reads what the fields say about framing and connection and takes out what belongs to one hop only.
+ * Reads what the fields say about framing and connection, and removes hop-by-hop fields.
  * Returns the index of Host, -1 without one, -2 with several.
  */
 export function applyConnectionFields(
@@ -15,11 +15,11 @@ export function applyConnectionFields(
 ): number {
   const { text, spans: at } = head
   let host = -1
-  let named = ''
+  let connectionNames = ''
   for (let i = 0; i < at.length; i += 4) {
     const from = at[i]!
     const length = at[i + 1]! - from
-    // By length first: most fields are told apart without looking at a letter.
+    // By length first: most fields are told apart without reading a letter.
     switch (length) {
       case 2:
         if (isFieldName(text, from, 'te')) head.removeAt(i)
@@ -36,9 +36,9 @@ export function applyConnectionFields(
       case 10:
         if (isFieldName(text, from, 'connection')) {
           const value = text.substring(at[i + 2]!, at[i + 3]).toLowerCase()
-          // This llhttp misses `close` with a tab behind it.
+          // This llhttp misses `close` with a tab after it.
           if (value === 'close') head.keepAlive = false
-          else if (value !== 'keep-alive') named += ',' + value
+          else if (value !== 'keep-alive') connectionNames += ',' + value
           head.removeAt(i)
         } else if (isFieldName(text, from, 'keep-alive')) {
           if (head instanceof ResponseHead)
@@ -55,7 +55,7 @@ export function applyConnectionFields(
         break
       case 17:
         if (isFieldName(text, from, 'transfer-encoding')) {
-          // Twice `chunked` is a coding of its own, too.
+          // `chunked` twice is another coding, too.
           if (head.chunked || text.substring(at[i + 2]!, at[i + 3]).toLowerCase() !== 'chunked')
             throw buildFramingError(head, 'unknown transfer coding')
           head.chunked = true
@@ -63,8 +63,8 @@ export function applyConnectionFields(
         break
     }
   }
-  if (named !== '') removeNamed(head, named)
-  // With a body before it, where the tunnel starts would be a matter of opinion.
+  if (connectionNames !== '') removeNamed(head, connectionNames)
+  // With a body before it, the start of the tunnel would be ambiguous.
   if (head instanceof RequestHead && (head.chunked || head.length > 0)) head.upgrade = ''
   // An h2c upgrade would tunnel requests past every policy.
   if (head.upgrade !== '' && /\bh2c\b/i.test(head.upgrade)) head.upgrade = ''
@@ -78,8 +78,8 @@ function isFieldName(text: string, from: number, name: string): boolean {
   )
 }
 
-/** Fields that Connection may name but a proxy cannot do without. */
-const KEPT = new Set([
+/** Fields that Connection may name but that a proxy must keep. */
+const NEVER_REMOVED = new Set([
   'host',
   'content-length',
   'transfer-encoding',
@@ -89,11 +89,11 @@ const KEPT = new Set([
   '',
 ])
 
-function removeNamed(head: RequestHead | ResponseHead, named: string): void {
-  for (const token of named.split(',')) {
+function removeNamed(head: RequestHead | ResponseHead, names: string): void {
+  for (const token of names.split(',')) {
     const name = token.trim()
     if (name === 'close') head.keepAlive = false
-    if (!KEPT.has(name)) head.remove(name)
+    if (!NEVER_REMOVED.has(name)) head.remove(name)
   }
 }
 
@@ -114,7 +114,7 @@ function buildFramingError(head: HeaderFields, what: string): GatewayError {
     : invalidResponseError(what)
 }
 
-/** Takes the authority from Host, or sets Host by the authority of an absolute target. `at`: see `applyConnectionFields`. */
+/** Takes the authority from Host, or sets Host from an absolute target. `at` is the result of `applyConnectionFields`. */
 export function applyHost(head: RequestHead, at: number): void {
   if (at === -2) throw new GatewayError('BAD_HOST', 'invalid request: more than one Host')
   if (head.authority !== '' && !isValidHost(head.authority)) throw malformedHostError()
@@ -137,16 +137,15 @@ export function invalidResponseError(what: string): GatewayError {
   return new GatewayError('BACKEND_INVALID', `upstream call failed: invalid response: ${what}`)
 }
 
-// What single fields may say, for HTTP/1 and HTTP/2 alike: a message that one of them lets through is laid out
-// for the other.
+// Rules for single fields, for HTTP/1 and HTTP/2 alike, since a message of one is forwarded over the other.
 
-/** Far above any real body, and below where doubles lose count. */
+/** Far above any real body, and below where doubles lose precision. */
 const MAX_LENGTH_DIGITS = 15
 const ZERO = 48
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
 
-/** Whoever merges trailers into the head must not come to frame or route the message anew. */
-const NOT_A_TRAILER = new Set([
+/** A backend that merges trailers into the head must not frame or route the message differently. */
+const FORBIDDEN_TRAILERS = new Set([
   'connection',
   'content-length',
   'host',
@@ -158,8 +157,8 @@ const NOT_A_TRAILER = new Set([
   'upgrade',
 ])
 
-/** Nor come to see another client, other conditions or other content than policies saw (RFC 9110 6.5.1). */
-const NOT_A_TRAILER_OF_REQUESTS = new Set([
+/** Nor may it see another client, other conditions or other content than the policies saw (RFC 9110 6.5.1). */
+const FORBIDDEN_REQUEST_TRAILERS = new Set([
   'authorization',
   'cache-control',
   'content-encoding',
@@ -182,9 +181,9 @@ const NOT_A_TRAILER_OF_REQUESTS = new Set([
   'x-api-key',
   'x-real-ip',
 ])
-const FORWARDED = 'x-forwarded-'
+const FORWARDED_PREFIX = 'x-forwarded-'
 
-/** What Content-Length says; null when others could read another number, or none, in it. */
+/** The value of Content-Length; null if another parser could read another number, or none. */
 export function parseContentLength(text: string): number | null {
   if (text === '' || text.length > MAX_LENGTH_DIGITS) return null
   let length = 0
@@ -196,19 +195,21 @@ export function parseContentLength(text: string): number | null {
   return length
 }
 
-/** Host and port, or nothing at all. */
+/** A host with an optional port, or an empty text. */
 export function isValidHost(text: string): boolean {
   return HOST.test(text)
 }
 
-/** In either direction; `name` in lower case. */
+/** For both directions; `name` in lower case. */
 export function isForbiddenTrailer(name: string): boolean {
-  return NOT_A_TRAILER.has(name)
+  return FORBIDDEN_TRAILERS.has(name)
 }
 
-/** Of a request; policies may have names of their own. */
+/** For requests; policies may add further names. */
 export function isForbiddenRequestTrailer(name: string): boolean {
   return (
-    NOT_A_TRAILER.has(name) || NOT_A_TRAILER_OF_REQUESTS.has(name) || name.startsWith(FORWARDED)
+    FORBIDDEN_TRAILERS.has(name) ||
+    FORBIDDEN_REQUEST_TRAILERS.has(name) ||
+    name.startsWith(FORWARDED_PREFIX)
   )
 }

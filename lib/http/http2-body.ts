@@ -1,4 +1,4 @@
-// An HTTP/2 stream's two directions, as a body and as a sink.
+// The two directions of an HTTP/2 stream, as a body and as a sink.
 
 import { EventEmitter } from 'node:events'
 import type { Http2Stream, IncomingHttpHeaders } from 'node:http2'
@@ -11,34 +11,34 @@ import { copyBuffer } from './transport-socket.ts'
 
 const NO_TRAILERS = {}
 
-/** For what a stream says of its faults: all of them are seen at its close. */
+/** Errors of a stream are handled at its close. */
 export function ignoreStreamError(): void {}
 
 /**
- * Takes the listeners from a stream that is closed. Young collections spare what node holds weakly, as these streams, and
- * with it all that they lead to: a call is then copied, and copied again, until a full one.
+ * Removes the listeners of a closed stream. Node holds these streams weakly, which young collections do not free: they and
+ * everything they reference would be copied until a full collection.
  */
 export function removeStreamListeners(stream: Http2Stream): void {
-  // First the one that would be told of each of them. Not the stream's own way, which looks at it once more a turn later.
+  // First the one that is called for each removal. Not the stream's own method, which reads the stream again a turn later.
   EventEmitter.prototype.removeAllListeners.call(stream, 'removeListener')
   EventEmitter.prototype.removeAllListeners.call(stream)
   stream.on('error', ignoreStreamError)
 }
 
-/** Hears of its body, and tells it of the stream's close. */
+/** The owner of a body; it calls the body when the stream is reset or closed. */
 export interface Http2BodyOwner {
-  /** Nobody wants the rest. */
+  /** The rest is not needed. */
   bodyCancelled(): void
-  /** Bytes came, so nobody is idle. */
+  /** Bytes arrived, so the peer is not idle. */
   bodyProgressed(bytes: number): void
   bodyOver(): void
-  /** Whether a trailer of this name must not be one. */
+  /** Whether a trailer of this name is refused. */
   refusesTrailer(name: string): boolean
-  /** There was one. */
+  /** A refused trailer arrived. */
   bodyInvalid(): void
 }
 
-/** What a stream brings. Its end counts only when the stream was not reset. */
+/** The incoming direction of a stream. Its end counts only if the stream was not reset. */
 export class Http2Body implements Body {
   readonly framing: BodyFraming
   readonly length: number
@@ -47,44 +47,44 @@ export class Http2Body implements Body {
   #sink: Sink | null = null
   #trailers: HeaderFields | null = null
   #isStarted = false
-  /** What is counted of it as waiting for somebody. */
+  /** Bytes of it that are counted as unread. */
   #unread = 0
-  /** All of it had come before the stream was reset. */
-  #cameWhole = false
+  /** Whether the body was complete before the stream was reset. */
+  #wasComplete = false
 
-  /** `length` is -1 where none was said. */
+  /** `length` is -1 if it is unknown. */
   constructor(stream: Http2Stream, framing: BodyFraming, length: number, owner: Http2BodyOwner) {
     this.framing = framing
     this.length = length
     this.#stream = stream
     this.#owner = owner
     if (framing === 'none') return
-    // They do not wait for somebody to read what comes before them.
+    // Trailers are reported before the data in front of them is read.
     stream.on('trailers', (headers) => this.#end(headers))
   }
 
   /** The stream was reset. */
   aborted(): void {
-    this.#cameWhole = hasEnded(this.#stream)
+    this.#wasComplete = hasEnded(this.#stream)
   }
 
   /** The stream is closed. */
   closed(): void {
-    this.#weigh(0)
+    this.#updateCount(0)
   }
 
-  /** Nobody reads it yet, or nobody can go on. */
+  /** The body is not started, or paused. */
   get isWaiting(): boolean {
     return !this.#isStarted || this.#stream.isPaused()
   }
 
-  /** Notes what waits here for somebody to take it; nobody tells when more has come. */
+  /** Updates the count of unread bytes; node reports nothing while the stream is paused. */
   updateUnreadCount(): void {
     if (this.framing === 'none' || this.#stream.destroyed) return
-    this.#weigh(this.isWaiting ? this.#stream.readableLength : 0)
+    this.#updateCount(this.isWaiting ? this.#stream.readableLength : 0)
   }
 
-  #weigh(unread: number): void {
+  #updateCount(unread: number): void {
     bytesInFlight.unread += unread - this.#unread
     this.#unread = unread
   }
@@ -99,12 +99,12 @@ export class Http2Body implements Body {
       if (this.#sink?.write(chunk, 0, chunk.length) === false) stream.pause()
     })
     stream.on('end', () => {
-      // A stream that was reset ends too; only `aborted` tells. One that was reset behind its end is whole
-      // (RFC 9113 8.1: so says a backend that answers without waiting for the rest of the request).
-      if (stream.rstCode !== 0 || (stream.aborted && !this.#cameWhole)) return
-      const taken = this.takeSink()
+      // A stream that was reset ends too; only `aborted` tells. One that was reset after its end is complete (RFC 9113 8.1:
+      // a backend that responds without waiting for the rest of the request does so).
+      if (stream.rstCode !== 0 || (stream.aborted && !this.#wasComplete)) return
+      const openSink = this.takeSink()
       this.#owner.bodyOver()
-      taken?.end(this.#trailers)
+      openSink?.end(this.#trailers)
     })
   }
 
@@ -113,7 +113,7 @@ export class Http2Body implements Body {
   }
 
   resume(): void {
-    // Until now the silence was ours.
+    // Until now the gateway itself caused the silence.
     if (this.#sink !== null) this.#owner.bodyProgressed(0)
     this.#stream.resume()
   }
@@ -123,14 +123,14 @@ export class Http2Body implements Body {
     this.#owner.bodyCancelled()
   }
 
-  /** What still comes has no reader any more. */
+  /** Reads and drops the rest. */
   discardRest(): void {
     if (!this.#isStarted)
       this.#stream.on('data', (chunk: Buffer) => this.#owner.bodyProgressed(chunk.length))
     this.#stream.resume()
   }
 
-  /** Whoever takes it must end or cut it. */
+  /** The caller must end or cut the sink. */
   takeSink(): Sink | null {
     const sink = this.#sink
     this.#sink = null
@@ -143,7 +143,7 @@ export class Http2Body implements Body {
   }
 }
 
-/** Whether the peer's END_STREAM is here, read or not; node ends a stream that was reset the same way, but later. */
+/** Whether END_STREAM of the peer has arrived, read or not; node ends a reset stream in the same way, but later. */
 function hasEnded(stream: Http2Stream): boolean {
   const { _readableState: state } = stream as { _readableState?: { ended?: boolean } }
   return state?.ended === true
@@ -153,18 +153,18 @@ export interface Http2SinkOwner {
   sent(): void
   sendCut(outcome: Outcome): void
   stalled(): void
-  /** The peer takes again. */
+  /** The peer takes data again. */
   drained(): void
 }
 
-/** What goes out on a stream whose head is out already. */
+/** The outgoing direction of a stream whose head has been sent. */
 export class Http2Sink implements Sink {
   readonly #stream: Http2Stream
   readonly #owner: Http2SinkOwner
   #body: Body | null = null
   #trailers: HeaderFields | null = null
   #written = 0
-  /** What is counted of it as waiting for the peer. */
+  /** Bytes of it that are counted as unsent. */
   #unsent = 0
 
   constructor(stream: Http2Stream, owner: Http2SinkOwner) {
@@ -188,7 +188,7 @@ export class Http2Sink implements Sink {
     body.start(this, 'content')
   }
 
-  /** Nobody is left to write to. */
+  /** The peer is gone. */
   abort(): void {
     this.#body = null
   }
@@ -196,7 +196,7 @@ export class Http2Sink implements Sink {
   /** The stream is closed. */
   closed(): void {
     this.#body = null
-    this.#weigh(0)
+    this.#updateCount(0)
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
@@ -206,18 +206,18 @@ export class Http2Sink implements Sink {
     const ok = this.#stream.write(isSharedBuffer(bytes) ? copyBuffer(part) : part)
     if (ok) return true
     if (this.#unsent === 0) this.#stream.once('drain', () => this.#drained())
-    this.#weigh(this.#stream.writableLength)
+    this.#updateCount(this.#stream.writableLength)
     this.#owner.stalled()
     return false
   }
 
   #drained(): void {
-    this.#weigh(0)
+    this.#updateCount(0)
     this.#owner.drained()
     this.#body?.resume()
   }
 
-  #weigh(unsent: number): void {
+  #updateCount(unsent: number): void {
     bytesInFlight.unsent += unsent - this.#unsent
     this.#unsent = unsent
   }

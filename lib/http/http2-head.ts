@@ -1,4 +1,4 @@
-// Heads between HTTP/2 and our own form. An HTTP/2 head is laid out as HTTP/1 text once, so that routes,
+// Converts heads between HTTP/2 and the gateway's own form. An HTTP/2 head is written as HTTP/1 text once, so that routes,
 // policies and HTTP/1 peers see one kind of head.
 
 import { STATUS_CODES } from 'node:http'
@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.ts'
 import { invalidResponseError, isValidHost, parseContentLength } from './header-fields.ts'
 import { HeaderFields, RequestHead, ResponseHead } from '../core/head.ts'
 
-/** Fields that speak of one HTTP/1 connection and are malformed in HTTP/2. */
+/** Fields of one HTTP/1 connection, which are malformed in HTTP/2. */
 const CONNECTION_FIELDS = new Set([
   'connection',
   'keep-alive',
@@ -17,10 +17,10 @@ const CONNECTION_FIELDS = new Set([
   'http2-settings',
   'te',
 ])
-/** What a request to a backend goes without: `:authority` says what Host does. */
+/** Fields left out of a request to a backend: `:authority` replaces Host. */
 export const BACKEND_OMITTED_FIELDS = new Set([...CONNECTION_FIELDS, 'host'])
 
-/** Fields node:http2 takes only one value of, and throws for more. */
+/** Fields for which node:http2 throws if there is more than one value. */
 const SINGLE = new Set(
   (
     'access-control-allow-credentials access-control-max-age access-control-request-method age authorization ' +
@@ -33,7 +33,7 @@ const SINGLE = new Set(
 
 const PATH = /^[\x21\x22\x24-\x7e]+$/
 
-/** A request head from the raw name, value list of a stream. Throws what the client is to be told. */
+/** Builds a request head from the raw name-value list of a stream. Throws the error for the client. */
 export function parseHttp2RequestHead(raw: readonly string[]): RequestHead {
   let method = ''
   let target = ''
@@ -54,7 +54,7 @@ export function parseHttp2RequestHead(raw: readonly string[]): RequestHead {
     throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
   if (!isValidHost(authority)) throw new GatewayError('BAD_HOST', 'invalid request: malformed Host')
   const spans: number[] = []
-  const head = new RequestHead(layOutRequest(raw, authority, spans), spans, 0)
+  const head = new RequestHead(formatRequestFields(raw, authority, spans), spans, 0)
   head.method = method
   head.target = target
   head.authority = authority
@@ -66,14 +66,14 @@ export function parseHttp2RequestHead(raw: readonly string[]): RequestHead {
   return head
 }
 
-function layOutRequest(raw: readonly string[], authority: string, spans: number[]): string {
+function formatRequestFields(raw: readonly string[], authority: string, spans: number[]): string {
   let text = appendField('', spans, 'host', authority)
   let cookies = ''
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!
     const value = raw[i + 1]!
     if (name.startsWith(':') || name === 'host') continue
-    // RFC 9113 8.2.3: crumbs are one field again outside HTTP/2.
+    // RFC 9113 8.2.3: outside HTTP/2, cookie crumbs are one field.
     if (name === 'cookie') cookies += (cookies === '' ? '' : '; ') + value
     else if (!CONNECTION_FIELDS.has(name)) text = appendField(text, spans, name, value)
   }
@@ -81,10 +81,10 @@ function layOutRequest(raw: readonly string[], authority: string, spans: number[
   return text + '\r\n'
 }
 
-/** As node:http2 hands them over. */
+/** Headers as node:http2 passes them. */
 export type Http2ResponseHeaders = Record<string, string | string[] | number | undefined>
 
-/** A response head from a backend's stream. Throws what the client is to be told. */
+/** Builds a response head from a backend's stream. Throws the error for the client. */
 export function parseHttp2ResponseHead(headers: Http2ResponseHeaders): ResponseHead {
   const spans: number[] = []
   let text = ''
@@ -96,7 +96,7 @@ export function parseHttp2ResponseHead(headers: Http2ResponseHeaders): ResponseH
   }
   const head = new ResponseHead(text + '\r\n', spans, 0)
   head.status = Number(headers[':status'])
-  // There is nothing to switch to on a stream, and nobody knows what lies outside.
+  // A stream has no protocol switch, and a status outside this range is unknown.
   if (head.status === 101 || !(head.status >= 100 && head.status <= 599))
     throw invalidResponseError('unknown status')
   head.reason = STATUS_CODES[head.status] ?? ''
@@ -107,15 +107,14 @@ export function parseHttp2ResponseHead(headers: Http2ResponseHeaders): ResponseH
   return head
 }
 
-/** A field may be called `constructor`; but what has no prototype at all is slow, and node reads headers several times. */
-const NOTHING = Object.freeze(Object.create(null) as object)
+/** A field may be called `constructor`; but an object without a prototype is slow, and node reads headers several times. */
+const EMPTY_PROTOTYPE = Object.freeze(Object.create(null) as object)
 
-/** No headers yet. */
 export function createHttp2Headers(): OutgoingHttpHeaders {
-  return Object.create(NOTHING) as OutgoingHttpHeaders
+  return Object.create(EMPTY_PROTOTYPE) as OutgoingHttpHeaders
 }
 
-/** Adds the fields to headers as node:http2 takes them, behind the pseudo ones that are there. */
+/** Adds fields to node:http2 headers, after the pseudo headers. */
 export function addHttp2Fields(
   out: OutgoingHttpHeaders,
   fields: HeaderFields,
@@ -123,16 +122,16 @@ export function addHttp2Fields(
 ): OutgoingHttpHeaders {
   fields.forEach((name, value) => {
     if (except.has(name)) return
-    const before = out[name]
-    if (before === undefined) out[name] = value
+    const previous = out[name]
+    if (previous === undefined) out[name] = value
     else if (SINGLE.has(name)) return
-    else if (Array.isArray(before)) before.push(value)
-    else out[name] = [String(before), value]
+    else if (Array.isArray(previous)) previous.push(value)
+    else out[name] = [String(previous), value]
   })
   return out
 }
 
-/** Trailers as they came on a stream; null when one is among them that is refused. */
+/** Reads the trailers of a stream; null if one of them is refused. */
 export function parseHttp2Trailers(
   headers: IncomingHttpHeaders,
   refuses: (name: string) => boolean,
@@ -146,7 +145,7 @@ export function parseHttp2Trailers(
   return fields
 }
 
-/** The text with one field line more, whose place is noted. */
+/** Appends a field line to the text and its positions to `spans`. */
 function appendField(text: string, spans: number[], name: string, value: string): string {
   const at = text.length
   const from = at + name.length + 2
@@ -154,7 +153,7 @@ function appendField(text: string, spans: number[], name: string, value: string)
   return text + name + ': ' + value + '\r\n'
 }
 
-/** -1 without one, null for one that is not to be trusted. */
+/** -1 without one, null for an invalid one. */
 function http2ContentLengthOf(head: HeaderFields): number | null {
   const value = head.get('content-length')
   return value === undefined ? -1 : parseContentLength(value)

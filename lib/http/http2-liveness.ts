@@ -1,21 +1,21 @@
-// Whether an HTTP/2 session lives. On some faults of its peer, as a frame too large, nghttp2 gives a session up and reads no
-// more, and node tells nobody, not even when the peer hangs up: only that nothing leaves any more shows it.
+// Detects dead HTTP/2 sessions. After some peer errors, such as an oversized frame, nghttp2 stops reading the session and
+// node reports nothing, not even when the peer disconnects: only frames that are never sent show it.
 
 import type { Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { unsentBytesOf } from '../core/socket-handle.ts'
 
-/** The peer's word that it has our settings: an empty frame. */
+/** The peer's acknowledgement of settings: an empty frame. */
 const ACK_BYTES = 9
 
-/** `quiet`: nothing came since it was known to live. `heard`: something did. `asked`: a frame should have left since. */
-type LivenessState = 'quiet' | 'heard' | 'asked'
+/** `quiet`: nothing was read since the session was known to live. `active`: something was. `probing`: settings were sent. */
+type LivenessState = 'quiet' | 'active' | 'probing'
 
 export class Http2Liveness {
   readonly #session: Http2Session
   readonly #socket: Socket
   #state: LivenessState = 'quiet'
-  #read = 0
+  #bytesRead = 0
 
   constructor(session: Http2Session, socket: Socket) {
     this.#session = session
@@ -23,35 +23,35 @@ export class Http2Liveness {
   }
 
   /**
-   * Asked by every sweep. What came last may have been a fault, so a frame of ours follows it, once and not before there is
-   * silence; settings, as there are servers that take pings for an attack.
+   * Called by every sweep. The latest bytes may have caused such an error, so a frame is sent after them, once, when the
+   * session is silent: a settings frame, because some servers take pings for an attack.
    */
   isDead(): boolean {
     if (this.#session.destroyed) return false
-    if (this.#state === 'asked' && this.#isStuck) return true
+    if (this.#state === 'probing' && this.#isStuck) return true
     const { bytesRead } = this.#socket
-    const isSilent = bytesRead === this.#read
-    this.#read = bytesRead
-    if (!isSilent) this.#state = 'heard'
-    else if (this.#state === 'heard') this.#ask()
+    const isSilent = bytesRead === this.#bytesRead
+    this.#bytesRead = bytesRead
+    if (!isSilent) this.#state = 'active'
+    else if (this.#state === 'active') this.#probe()
     return false
   }
 
-  /** Node ends the session of a peer that lets too many of these pass without a word. */
-  #ask(): void {
-    this.#state = 'asked'
-    this.#session.settings({}, () => this.#lives())
+  /** Node ends the session of a peer that leaves too many of these unacknowledged. */
+  #probe(): void {
+    this.#state = 'probing'
+    this.#session.settings({}, () => this.#onAcknowledged())
   }
 
-  /** Whatever else is to leave pushes the question out, too, so bytes that left tell nothing: a frame that waits does. */
+  /** Other frames push the probe out, too, so bytes sent prove nothing: a frame that stays queued does. */
   get #isStuck(): boolean {
-    // Not where the peer takes nothing: that is its right for a while.
+    // Not if the peer reads nothing: it may do that for a while.
     return (this.#session.state.outboundQueueSize ?? 0) > 0 && unsentBytesOf(this.#socket) === 0
   }
 
-  #lives(): void {
+  #onAcknowledged(): void {
     const { bytesRead } = this.#socket
-    this.#state = bytesRead - this.#read === ACK_BYTES ? 'quiet' : 'heard'
-    this.#read = bytesRead
+    this.#state = bytesRead - this.#bytesRead === ACK_BYTES ? 'quiet' : 'active'
+    this.#bytesRead = bytesRead
   }
 }

@@ -1,20 +1,20 @@
-// The llhttp parser that undici ships, and the one read buffer of the process. The buffer lies in
-// llhttp's own memory, so the kernel reads a head to where the parser finds it: no copy.
-// undici does not document this file, hence the exact pin and spec/base/wire/memory.spec.ts.
+// The llhttp parser that undici ships, and the one read buffer of the process. The buffer is in llhttp's memory, so the
+// kernel reads a head to where the parser finds it, without a copy.
+// undici does not document this file, hence the exact pin and spec/http/llhttp.spec.ts.
 
 import { createRequire } from 'node:module'
 import { READ_BUFFER_BYTES } from '../core/bounds.ts'
 
-// Buffers for what must outlive the shared read buffer until its write is done. They go round: a fresh one for
-// every 64 KiB of a large body would grow the process by tens of megabytes before the collector comes.
+// Reusable buffers for bytes that must outlive the shared read buffer until their write is done: a new buffer for every
+// 64 KiB of a large body would grow the process by tens of megabytes before a collection.
 
-/** Kept for the next write; more than these exist only while more writes are under way. */
+/** Buffers kept for the next write; more exist only while more writes are in progress. */
 const MAX_SPARE = 64
 
 class SpareBuffers {
   readonly #spare: Buffer[] = []
 
-  /** A copy of `bytes`, at most one read's worth, and what to call when it is no longer needed. */
+  /** A copy of `bytes`, at most one read, and a function to call when it is no longer needed. */
   lendCopy(bytes: Buffer): { copy: Buffer; done: () => void } {
     const whole = this.#spare.pop() ?? Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
     bytes.copy(whole)
@@ -47,8 +47,8 @@ interface Recorder {
   skip3: unknown
 }
 
-// Calls from WASM to JavaScript cost more than parsing, so llhttp's callbacks land in this small module,
-// which notes (address, length) pairs in a memory of its own. Its source, in WAT:
+// Calls from WASM to JavaScript cost more than parsing, so llhttp's callbacks are functions of this small module,
+// which stores (address, length) pairs in its own memory. Its source, in WAT:
 //   (memory (export "spans") 1 1)  (global $at (mut i32) (i32.const 16))
 //   reset: $at = 16
 //   span(p, from, length): if $at >= 65528 return 24 (HPE_USER); store from, length at $at; $at += 8; return 0
@@ -67,7 +67,7 @@ export const LLHTTP_INVALID_VERSION = 9
 export const LLHTTP_INVALID_FRAMING: ReadonlySet<number> = new Set([4, 11, 15])
 
 function instantiate<T>(bytes: Uint8Array, imports?: Record<string, Record<string, unknown>>): T {
-  // The exports are whatever the bytes say; the spec checks them against these interfaces.
+  // The exports depend on the bytes; the spec checks them against these interfaces.
   return new WebAssembly.Instance(new WebAssembly.Module(bytes), imports).exports as T
 }
 
@@ -87,18 +87,18 @@ export const llhttp = instantiate<Llhttp>(binary, {
   },
 })
 
-// Everything is allocated here and never again: growing the memory would detach the buffers.
+// All allocations happen here: growing the memory would detach the buffers.
 const readAddress = llhttp.malloc(READ_BUFFER_BYTES)
 const scratchAddress = llhttp.malloc(READ_BUFFER_BYTES)
 export const requestParser = llhttp.llhttp_alloc(1)
 export const responseParser = llhttp.llhttp_alloc(2)
 
-/** Every plain socket is read into this; bytes in it are valid only during the callback. */
+/** Every plain socket is read into this; its bytes are valid only during the callback. */
 export const readBuffer = Buffer.from(llhttp.memory.buffer, readAddress, READ_BUFFER_BYTES)
-/** Heads that arrived in pieces or by TLS are parsed here. */
+/** Heads that arrived in parts or over TLS are parsed here. */
 export const scratchBuffer = Buffer.from(llhttp.memory.buffer, scratchAddress, READ_BUFFER_BYTES)
 
-/** For what must outlive the next read. */
+/** For bytes that must outlive the next read. */
 export const spareBuffers = new SpareBuffers()
 
 /** Status, upgrade flag, keep-alive flag, end of the spans; then address and length per span. */
@@ -112,7 +112,7 @@ export function isSharedBuffer(bytes: Buffer): boolean {
   return bytes.buffer === shared
 }
 
-/** llhttp's own words for what was wrong with the bytes. */
+/** llhttp's description of what was wrong with the bytes. */
 export function llhttpErrorOf(parser: number): string {
   const memory = Buffer.from(llhttp.memory.buffer)
   const from = llhttp.llhttp_get_error_reason(parser)

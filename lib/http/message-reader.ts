@@ -1,5 +1,5 @@
-// The reading half of an HTTP/1 connection, client's or backend's: heads to its owner, bodies to a sink.
-// Bytes nobody can take yet are kept, and the socket paused, until somebody can.
+// The reading half of an HTTP/1 connection, of a client or a backend: passes heads to its owner and bodies to a sink.
+// Bytes that cannot be consumed yet are kept, and the socket is paused.
 
 import assert from 'node:assert'
 import { bytesInFlight } from '../core/byte-budgets.ts'
@@ -11,23 +11,23 @@ import { HeaderFields } from '../core/head.ts'
 import { copyBuffer } from './transport-socket.ts'
 import type { TransportSocket } from './transport-socket.ts'
 
-/** `over`: the message is read; the next waits until its owner calls `next`. */
+/** `over`: the message is read; the next one waits until the owner calls `readNext`. */
 type Http1ReaderState = 'head' | 'body' | 'over' | 'tunnel' | 'discard'
 
 export interface Http1ReaderOwner {
-  /** What comes with a fault, and before it, goes to clients; backends are spared it. */
+  /** Set if the valid bytes before a fault are forwarded: to clients they are, to backends not. */
   readonly beforeFault?: 'passed on'
-  /** Parses the head at `from` and calls `expect`; false while it is incomplete. May throw. */
+  /** Parses the head at `from` and calls `expectBody` or `expectHead`; false while it is incomplete. May throw. */
   head(bytes: Buffer, from: number, to: number): boolean
   /** The last byte of the message has been read. */
   messageOver(): void
-  /** Head or body cannot be right, or we are not: what was being read is lost. */
+  /** The head or the body is invalid, or the gateway failed: the message is lost. */
   fault(error: GatewayError): void
-  /** Nobody wants the rest of the body. */
+  /** The rest of the body is not needed. */
   bodyCancelled(): void
-  /** The peer may send again; until now its silence was ours. */
+  /** The socket reads again; until now the gateway itself caused the silence. */
   resumed(): void
-  /** Whether a trailer of this name, in lower case, spoils the message. */
+  /** Whether a trailer of this name, in lower case, makes the message invalid. */
   refusesTrailer(name: string): boolean
 }
 
@@ -49,12 +49,12 @@ export class Http1Reader implements Body {
   #state: Http1ReaderState = 'head'
   #sink: Sink | null = null
   #form: BodyForm = 'wire'
-  /** Whether the sink has room. */
+  /** Whether the sink takes more bytes. */
   #flow: 'running' | 'paused' = 'running'
-  /** Read but not taken by anybody; owned, never the shared buffer. */
+  /** Bytes read but not consumed; a copy, never the shared buffer. */
   #kept: Buffer | null = null
   #socket: 'reading' | 'held' = 'reading'
-  /** The bytes in hand, while `#take` works through them; only `#from` moves. */
+  /** The bytes being processed by `#take`; only `#from` moves. */
   #bytes: Buffer = NOTHING
   #from = 0
   #to = 0
@@ -75,17 +75,17 @@ export class Http1Reader implements Body {
     return this.#state
   }
 
-  /** Bytes behind the message, or of a head that is not complete. */
+  /** Whether there are bytes after the message, or of an incomplete head. */
   get hasUnread(): boolean {
     return this.#kept !== null || this.#from < this.#to
   }
 
-  /** Somebody takes the body. */
+  /** A sink takes the body. */
   get isStarted(): boolean {
     return this.#sink !== null
   }
 
-  /** What has come waits for us, so that a silence is not the peer's. */
+  /** Received bytes wait for the gateway, so the peer is not idle. */
   get isWaiting(): boolean {
     return this.#socket === 'held' || (this.#kept !== null && this.#state !== 'head')
   }
@@ -97,11 +97,11 @@ export class Http1Reader implements Body {
     const joined = Buffer.concat([kept, fresh])
     this.#keep(joined)
     if (this.#state !== 'head') return this.#hold()
-    // A head that comes byte by byte is parsed again only when a line has ended.
+    // A head that arrives byte by byte is parsed again only when a line is complete.
     if (fresh.includes(LF) || joined.length >= this.#limits.maxHeadBytes) this.#continue()
   }
 
-  /** Called from the owner's `head`: where the head ends, and what follows it. */
+  /** Called from the owner's `head`: where the head ends, and how the body is framed. */
   expectBody(end: number, framing: 'none' | 'length' | 'chunked' | 'close', length: number): void {
     this.#from = end
     this.#framer.start(framing, length, this.#limits.maxBodyBytes)
@@ -112,37 +112,37 @@ export class Http1Reader implements Body {
     if (isOver) this.#owner.messageOver()
   }
 
-  /** Called from the owner's `head`: it was an interim one, and another head follows. */
+  /** Called from the owner's `head`: it was an interim head, and another one follows. */
   expectHead(end: number): void {
     this.#from = end
   }
 
-  /** The owner is ready for another message. */
+  /** The owner is ready for the next message. */
   readNext(): void {
     assert(this.#state === 'over', 'a message is read to its end before the next')
     this.#state = 'head'
-    // With bytes in hand, the loop that holds them goes on: a recursion here would be as deep as the pipeline.
+    // With bytes in work, the running loop continues: a recursion here would be as deep as the pipeline.
     if (this.#hand === 'empty') this.#continue()
   }
 
   start(sink: Sink, form: BodyForm): void {
     if (this.#state !== 'body' && this.#state !== 'tunnel') return sink.end(null)
     this.#sink = sink
-    // Without chunk sizes in it, what comes is the content.
+    // Without chunk sizes, the bytes are the content.
     this.#form = this.framing === 'chunked' ? form : 'wire'
     if (this.#form === 'content')
       this.#framer.onContent = (bytes, from, to) => this.#give(sink, bytes, from, to)
     this.#continue()
   }
 
-  /** From now on bytes are framed by nothing and go to whoever starts this body. */
+  /** From now on bytes have no framing and go to the sink that starts this body. */
   becomeTunnel(): void {
     this.#state = 'tunnel'
     this.framing = 'open'
     this.length = -1
   }
 
-  /** Reads and drops what still comes, so that the peer can finish writing and see our answer. */
+  /** Reads and drops the rest, so that the peer can finish writing and read the response. */
   discard(): void {
     this.#state = 'discard'
     this.#sink = null
@@ -150,7 +150,7 @@ export class Http1Reader implements Body {
     this.#continue()
   }
 
-  /** Drops a body nobody started, as far as it is here already; true when the message is over. */
+  /** Drops the received part of a body that was not started; true if the message is over. */
   skipBody(): boolean {
     if (this.#state !== 'body' || this.#sink !== null) return this.#state === 'over'
     const [bytes, from, to] =
@@ -162,7 +162,7 @@ export class Http1Reader implements Body {
       if (this.#hand === 'full') this.#from = end
       else this.#keep(end < to ? bytes.subarray(end) : null)
     } catch {
-      // Malformed as it is, it cannot end; the answer that made us skip it stands.
+      // A malformed body has no end; the response that made the gateway skip it is still sent.
       return false
     }
     if (!this.#framer.isOver) return false
@@ -186,7 +186,7 @@ export class Http1Reader implements Body {
     this.#owner.bodyCancelled()
   }
 
-  /** The peer ended. True when that completes what was being read; otherwise it is cut short. */
+  /** The peer ended. True if that completes the message; otherwise it is truncated. */
   ended(): boolean {
     if (this.#state === 'tunnel') this.takeSink()?.end(null)
     else if (this.#state === 'body' && this.#framer.endsWithClose) this.#finish(null)
@@ -194,19 +194,19 @@ export class Http1Reader implements Body {
     return true
   }
 
-  /** The socket is gone: what nobody has taken, nobody will. */
+  /** The socket is closed: kept bytes are dropped. */
   close(): void {
     if (this.#kept !== null) this.#keep(null)
   }
 
-  /** The sink of a body or tunnel under way; whoever takes it must end or cut it. */
+  /** The sink of a body or tunnel in progress; the caller must end or cut it. */
   takeSink(): Sink | null {
     const sink = this.#sink
     this.#sink = null
     return sink
   }
 
-  /** Something changed: goes on with the bytes in hand, or with those that were kept. */
+  /** Something changed: continues with the bytes in work, or with those that were kept. */
   #continue(): void {
     if (this.#hand === 'full') return this.#run()
     const kept = this.#kept
@@ -233,7 +233,7 @@ export class Http1Reader implements Body {
     this.#hold()
   }
 
-  /** May run inside itself, when a head's owner starts the body at once: they share the bytes in hand. */
+  /** May be re-entered when the owner of a head starts the body at once: both calls share the bytes in work. */
   #run(): void {
     try {
       while (this.#from < this.#to && this.#step()) continue
@@ -247,7 +247,7 @@ export class Http1Reader implements Body {
     }
   }
 
-  /** One state's work on the bytes in hand; false when the rest must wait. */
+  /** Processes the bytes in work in the current state; false if the rest must wait. */
   #step(): boolean {
     switch (this.#state) {
       case 'head':
@@ -292,7 +292,7 @@ export class Http1Reader implements Body {
     }
   }
 
-  /** A sink may end the exchange while it takes the bytes: then they are discarded, and nobody would resume. */
+  /** A sink may end the exchange during the write: then the bytes are discarded, and `resume` would never be called. */
   #give(sink: Sink, bytes: Buffer, from: number, to: number): void {
     if (!sink.write(bytes, from, to) && this.#sink === sink) this.#flow = 'paused'
   }
@@ -302,12 +302,12 @@ export class Http1Reader implements Body {
     this.#state = 'over'
     this.#sink = null
     this.#flow = 'running'
-    // The owner first: a backend's connection is free again before the client's next request looks for one.
+    // The owner first: a backend connection is free again before the client's next request needs one.
     this.#owner.messageOver()
     sink?.end(trailers)
   }
 
-  /** Lets the socket read just when the bytes could go somewhere, or would tell that the peer has left. */
+  /** Lets the socket read only if the bytes can be consumed, or a read would detect that the peer has closed. */
   #hold(): void {
     const isFull =
       this.#kept !== null && this.#kept.length >= MAX_UNREAD_BYTES && this.#state !== 'head'

@@ -1,5 +1,5 @@
-// The writing half of an HTTP/1 connection: a head and the body behind it, in as few writes as possible,
-// each in the tick in which its bytes came.
+// The writing half of an HTTP/1 connection: a head and the body after it, in as few writes as possible, each in the tick
+// in which its bytes arrived.
 
 import { bytesInFlight } from '../core/byte-budgets.ts'
 import { MAX_REPLAY_BYTES, MAX_STRING_WRITE_BYTES } from '../core/bounds.ts'
@@ -9,15 +9,15 @@ import { spareBuffers, isSharedBuffer } from './llhttp.ts'
 import { copyBuffer } from './transport-socket.ts'
 import type { TransportSocket } from './transport-socket.ts'
 
-/** `none`: head only. `encode`: content goes out chunked. `wire`/`content`: as it comes. */
+/** `none`: head only. `encode`: content is sent chunked. `wire`/`content`: as received. */
 export type BodyWriteMode = 'none' | 'wire' | 'content' | 'encode'
 
 export interface Http1WriterOwner {
-  /** Head and body are out. */
+  /** Head and body are written. */
   sent(): void
-  /** The body's source died before its end; `unsent` is the head, if even that is not out. */
+  /** The body's source failed before its end; `unsent` is the head, if it was not sent. */
   sendCut(outcome: Outcome, unsent: string): void
-  /** The peer takes no more for now; `drained` follows when it does. */
+  /** The peer takes no more for now; `drained` follows. */
   stalled(): void
 }
 
@@ -26,12 +26,12 @@ export class Http1Writer implements Sink {
   #wire!: TransportSocket
   #body: Body | null = null
   #mode: BodyWriteMode = 'none'
-  /** A head that waits for the first bytes behind it, within one tick. */
+  /** A head that waits for the first bytes of the body, within one tick. */
   #head = ''
-  /** What was written, so that it can be written again elsewhere; null when nobody asked or it grew too long. */
+  /** What was written, for a retry on another connection; null if it is not recorded or grew too long. */
   #memory: (string | Buffer)[] | null = null
   #remembered = 0
-  /** What of it is counted: large parts, which nobody else would have kept. */
+  /** The recorded bytes that are counted: large parts, which would otherwise be freed. */
   #weight = 0
   #written = 0
 
@@ -43,19 +43,19 @@ export class Http1Writer implements Sink {
     this.#wire = wire
   }
 
-  /** Bytes of the body that went out so far, with its chunks' lines where those came along. */
+  /** Bytes of the body written so far, including chunk framing if it was forwarded. */
   get bytesWritten(): number {
     return this.#written
   }
 
-  /** Starts to keep what goes out, up to REPLAY_BYTES. */
+  /** Records what is written, up to MAX_REPLAY_BYTES. */
   startRecording(): void {
     this.dropRecording()
     this.#memory = []
     this.#remembered = 0
   }
 
-  /** The whole message as it went out, if it was kept. */
+  /** The whole message as written, if it was recorded. */
   takeRecording(): readonly (string | Buffer)[] | null {
     const memory = this.#memory
     this.dropRecording()
@@ -69,7 +69,7 @@ export class Http1Writer implements Sink {
     this.#weight = 0
   }
 
-  /** Another message is to come: nothing of it is written. */
+  /** The next message starts: none of it is written. */
   startMessage(): void {
     this.#written = 0
   }
@@ -89,14 +89,14 @@ export class Http1Writer implements Sink {
     this.#room(this.#put(head))
   }
 
-  /** Parts of a message that went out elsewhere before. */
+  /** Writes the parts of a message that was sent on another connection before. */
   resend(parts: readonly (string | Buffer)[]): void {
     for (const part of parts) this.#put(part)
     this.#owner.sent()
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
-    // After an abort the source may not have heard yet.
+    // After an abort the source may still write.
     if (this.#body === null) return true
     this.#written += to - from
     let text = this.#head
@@ -128,7 +128,7 @@ export class Http1Writer implements Sink {
     this.#owner.sendCut(outcome, unsent)
   }
 
-  /** Drops what was not written; the body is somebody else's to cancel. */
+  /** Drops what was not written; the caller cancels the body. */
   abort(): void {
     this.#head = ''
     this.#body = null
@@ -152,7 +152,7 @@ export class Http1Writer implements Sink {
   }
 
   #putCopy(part: Buffer): boolean {
-    // What is remembered may be written again, so its copy cannot be lent.
+    // A recorded part may be written again, so its copy cannot be a spare buffer.
     if (this.#memory !== null) return this.#put(copyBuffer(part))
     const { copy, done } = spareBuffers.lendCopy(part)
     return this.#wire.write(copy, done)

@@ -1,5 +1,5 @@
-// Bytes → head. llhttp judges the grammar; what it lets pass but a proxy must not, is refused here, so
-// that the backend can never read a request differently than we did.
+// Parses the head of a message. llhttp checks the grammar; what it accepts but a proxy must not is refused here, so that
+// the backend can never read a request differently.
 
 import { GatewayError } from '../core/errors.ts'
 import type { ErrorCode } from '../core/errors.ts'
@@ -31,7 +31,7 @@ const LF = 10
 const SPACE = 32
 const TAB = 9
 
-/** The request head at `from`, or null while it is incomplete. Throws what the client is to be told. */
+/** The request head at `from`, or null while it is incomplete. Throws the error for the client. */
 export function parseRequestHead(
   bytes: Buffer,
   from: number,
@@ -55,7 +55,7 @@ export function parseRequestHead(
   return head
 }
 
-/** RFC 9112 2.2: empty lines before a request line are ignored. -1 while nothing else has come. */
+/** RFC 9112 2.2: empty lines before a request line are ignored. -1 while there is nothing else. */
 function skipEmptyLines(bytes: Buffer, from: number, to: number, limits: HeadLimits): number {
   let at = from
   while (at + 1 < to && bytes[at] === CR && bytes[at + 1] === LF) at += 2
@@ -82,11 +82,11 @@ export function parseResponseHead(
   head.status = recordedSpans[0]!
   head.end = end
   head.keepAlive = recordedSpans[2] === 1
-  // By far the most common line needs no closer look.
+  // The most frequent status line needs no parsing.
   if (!text.startsWith('HTTP/1.1 200 OK\r\n'))
     parseStatusLine(head, text.substring(0, head.firstField - 2))
   applyConnectionFields(head, head.status === 101)
-  // RFC 9112 6.1: such framing is not to be trusted beyond this message.
+  // RFC 9112 6.1: after such a message, the framing of the connection is not reliable.
   if (head.version === 'HTTP/1.0' && head.chunked) head.keepAlive = false
   return head
 }
@@ -99,12 +99,12 @@ function parseStatusLine(head: ResponseHead, line: string): void {
 
 const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/
 
-/** Where llhttp finds what stands at `from`: in the shared memory, or at the start of the scratch buffer. */
+/** Where llhttp finds the bytes at `from`: in the shared memory, or at the start of the scratch buffer. */
 function parserAddressOf(bytes: Buffer, from: number): number {
   return isSharedBuffer(bytes) ? bytes.byteOffset + from : scratchBuffer.byteOffset
 }
 
-/** Parses with llhttp; the index behind the head, or -1 while it is incomplete. */
+/** Parses with llhttp; returns the index after the head, or -1 while it is incomplete. */
 function runParser(
   parser: number,
   bytes: Buffer,
@@ -144,7 +144,7 @@ function headTooLargeFor(
     : invalidResponseError(`head larger than ${limits.maxHeadBytes} bytes`)
 }
 
-/** Whichever bound it was, the client hears of both. */
+/** Whichever limit was reached, the client gets both. */
 export function buildHeadTooLargeError(
   { maxHeadBytes, maxHeaders }: HeadLimits,
   limit: 'maxHeadBytes' | 'http1MaxHeaders',
@@ -162,8 +162,8 @@ const VERSION = /^[^ ]+ [^ ]+ HTTP\/\d\.\d\r$/
 const VERSION_START = /^[^ ]+ [^ ]+ HTTP\/(?:\d(?:\.(?:\d\r?)?)?)?$/
 
 /**
- * What to call a fault of llhttp's. Null while the bytes that decide it are still to come: what a client
- * is told must not depend on how its bytes were split.
+ * The code for an error of llhttp. Null while the bytes that decide it have not arrived: the error that a client gets must
+ * not depend on how its bytes were split.
  */
 function errorCodeFor(result: number, seen: string): ErrorCode | null {
   if (result === LLHTTP_INVALID_METHOD) {
@@ -184,7 +184,7 @@ function firstFieldOf(text: string): number {
   return text.indexOf('\r\n') + 2
 }
 
-/** llhttp's address pairs from `first` on, as offsets into the text, without white space behind values. */
+/** The address pairs of llhttp from `first` on, as offsets into the text, without white space after values. */
 function fieldSpans(text: string, first: number, offset: number, limits: HeadLimits): number[] {
   const last = recordedSpans[3]! >> 2
   if ((last - first) >> 2 > limits.maxHeaders)
@@ -204,10 +204,10 @@ function fieldSpans(text: string, first: number, offset: number, limits: HeadLim
   return found
 }
 
-/** Method, target and version, from where llhttp saw the target. */
+/** Reads method, target and version; llhttp found the target at `at`. */
 function parseRequestLine(head: RequestHead, text: string, at: number, length: number): void {
   const line = head.firstField - 2
-  // llhttp takes several spaces and RTSP; the backend may not, so neither do we.
+  // llhttp accepts several spaces and RTSP; a backend may not, so both are refused.
   if (
     text.indexOf(' ') !== at - 1 ||
     line - at - length !== 9 ||
@@ -230,7 +230,7 @@ function parseRequestLine(head: RequestHead, text: string, at: number, length: n
   const absolute = /^https?:\/\/([^/?#@]+)([/?][^#]*)?$/i.exec(target)
   if (absolute === null)
     throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
-  // RFC 9112 3.2.2: the authority of an absolute target wins over Host.
+  // RFC 9112 3.2.2: the authority of an absolute target has precedence over Host.
   head.authority = absolute[1]!
   const rest = absolute[2] ?? '/'
   head.target = rest.charCodeAt(0) === 63 ? '/' + rest : rest

@@ -1,5 +1,5 @@
-// A request body read whole, for what can be decided only at its end: a JSON-RPC message, a form, a registration. Each is
-// bounded, and so is what all of a kind may hold together.
+// Reads a whole request body into memory, for requests that can only be handled at their end: a JSON-RPC message, a form,
+// a registration. The size of each is bounded, and so is the memory of all of one kind together.
 
 import type { ByteBudget } from '../core/byte-budgets.ts'
 import { bytesInFlight } from '../core/byte-budgets.ts'
@@ -10,15 +10,15 @@ import type { HeaderFields } from '../core/head.ts'
 
 export interface WholeBodyOwner {
   onBody(bytes: Buffer): void
-  /** It is longer than allowed: at least so many bytes. */
+  /** The body is longer than allowed: at least `bytes`. */
   onTooLarge(bytes: number): void
-  /** Too much of others' is being read. */
+  /** The shared budget is exhausted. */
   onNoRoom(): void
 }
 
 export interface WholeBodyBounds {
   readonly maxBytes: number
-  /** null where each is small: only what the process may hold bounds them all. */
+  /** Null for small bodies: only the limit of the process bounds all of them together. */
   readonly sharedBudget: ByteBudget | null
 }
 
@@ -26,8 +26,8 @@ export class WholeBodyReader implements Sink {
   readonly #body: Body
   readonly #bounds: WholeBodyBounds
   readonly #owner: WholeBodyOwner
-  readonly #pile = new ByteBuffer()
-  #state: 'reading' | 'over' = 'reading'
+  readonly #buffer = new ByteBuffer()
+  #state: 'reading' | 'done' = 'reading'
 
   constructor(body: Body, bounds: WholeBodyBounds, owner: WholeBodyOwner) {
     this.#body = body
@@ -38,18 +38,18 @@ export class WholeBodyReader implements Sink {
   start(): void {
     const { length } = this.#body
     if (length <= this.#bounds.maxBytes) return this.#body.start(this, 'content')
-    this.#state = 'over'
+    this.#state = 'done'
     this.#owner.onTooLarge(length)
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
-    if (this.#state === 'over') return true
+    if (this.#state === 'done') return true
     const { maxBytes } = this.#bounds
-    const size = this.#pile.length + to - from
+    const size = this.#buffer.length + to - from
     if (size > maxBytes) {
       this.#finish()
       this.#owner.onTooLarge(size)
-    } else if (this.#take(to - from)) this.#pile.append(bytes, from, to)
+    } else if (this.#reserve(to - from)) this.#buffer.append(bytes, from, to)
     else {
       this.#finish()
       this.#owner.onNoRoom()
@@ -61,26 +61,26 @@ export class WholeBodyReader implements Sink {
     if (this.#state === 'reading') this.#owner.onBody(this.#finish())
   }
 
-  /** The client is gone, and with it the exchange. */
+  /** The client is gone, and the exchange has ended. */
   cut(_outcome: Outcome): void {
     this.abandon()
   }
 
-  /** Nobody waits for it any more. */
+  /** The body is no longer needed. */
   abandon(): void {
     if (this.#state === 'reading') this.#finish()
   }
 
-  /** What was read; its share is free again. */
+  /** Returns what was read and releases its share of the budget. */
   #finish(): Buffer {
-    this.#state = 'over'
+    this.#state = 'done'
     const { sharedBudget } = this.#bounds
-    if (sharedBudget === null) bytesInFlight.retained -= this.#pile.length
-    else sharedBudget.release(this.#pile.length)
-    return this.#pile.take()
+    if (sharedBudget === null) bytesInFlight.retained -= this.#buffer.length
+    else sharedBudget.release(this.#buffer.length)
+    return this.#buffer.take()
   }
 
-  #take(bytes: number): boolean {
+  #reserve(bytes: number): boolean {
     const { sharedBudget } = this.#bounds
     if (sharedBudget !== null) return sharedBudget.tryReserve(bytes)
     bytesInFlight.retained += bytes
@@ -88,19 +88,19 @@ export class WholeBodyReader implements Sink {
   }
 }
 
-/** The same as a promise; null for one that is too large. Of a client that left nothing is heard any more. */
+/** The same as a promise; null if the body is too large. It never resolves if the client disconnects. */
 export function readWholeBody(exchange: Exchange, limit: number): Promise<Buffer | null> {
   return new Promise((resolve) => {
-    const outer = exchange.pendingCall
+    const previousCall = exchange.pendingCall
     const call = { cancel: () => reader.abandon() }
-    const over = (bytes: Buffer | null): void => {
-      if (exchange.pendingCall === call) exchange.pendingCall = outer
+    const finish = (bytes: Buffer | null): void => {
+      if (exchange.pendingCall === call) exchange.pendingCall = previousCall
       resolve(bytes)
     }
     const reader = new WholeBodyReader(
       exchange.body,
       { maxBytes: limit, sharedBudget: null },
-      { onBody: over, onTooLarge: () => over(null), onNoRoom: () => over(null) },
+      { onBody: finish, onTooLarge: () => finish(null), onNoRoom: () => finish(null) },
     )
     exchange.pendingCall = call
     reader.start()

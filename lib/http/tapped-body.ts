@@ -1,5 +1,5 @@
-// A body with somebody who watches: every byte goes on first, untouched and in the form it was asked for, and is
-// shown to the tap afterwards, without the framing.
+// A body that a tap observes: every byte is forwarded first, unchanged and in the requested form, and then passed to the
+// tap without framing.
 
 import { GatewayError } from '../core/errors.ts'
 import type { HeaderFields } from '../core/head.ts'
@@ -11,9 +11,9 @@ export class TappedBody implements Body, Sink {
   readonly length: number
   readonly #source: Body
   readonly #tap: Tap
-  /** `dropped`: the tap has thrown and is shown nothing more; its end it hears all the same. */
-  #state: 'watched' | 'dropped' | 'over' = 'watched'
-  /** Where the bytes have chunk sizes in them. */
+  /** `dropped`: the tap has thrown and gets no more bytes; its `end` is still called. */
+  #state: 'observed' | 'dropped' | 'done' = 'observed'
+  /** Set if the bytes contain chunk sizes. */
   #framer: BodyFramer | null = null
   #sink!: Sink
 
@@ -26,7 +26,7 @@ export class TappedBody implements Body, Sink {
 
   start(sink: Sink, form: BodyForm): void {
     this.#sink = sink
-    if (form === 'wire' && this.framing === 'chunked') this.#unframe()
+    if (form === 'wire' && this.framing === 'chunked') this.#startFramer()
     this.#source.start(this, form)
   }
 
@@ -46,7 +46,7 @@ export class TappedBody implements Body, Sink {
   write(bytes: Buffer, from: number, to: number): boolean {
     const hasRoom = this.#sink.write(bytes, from, to)
     // The sink may have cancelled.
-    if (this.#state === 'watched') this.#show(bytes, from, to)
+    if (this.#state === 'observed') this.#passToTap(bytes, from, to)
     return hasRoom
   }
 
@@ -60,27 +60,27 @@ export class TappedBody implements Body, Sink {
     this.#sink.cut(outcome)
   }
 
-  #unframe(): void {
+  #startFramer(): void {
     const framer = new BodyFramer()
     framer.start('chunked', -1)
     framer.onContent = (bytes, from, to) => this.#tap.chunk(bytes, from, to)
     this.#framer = framer
   }
 
-  #show(bytes: Buffer, from: number, to: number): void {
+  #passToTap(bytes: Buffer, from: number, to: number): void {
     try {
       if (this.#framer === null) this.#tap.chunk(bytes, from, to)
       else this.#framer.consume(bytes, from, to)
     } catch (error) {
-      // Whatever is wrong with the tap, the stream is not to suffer for it.
+      // An error of the tap must not affect the stream.
       this.#state = 'dropped'
       reportTapError(error)
     }
   }
 
   #finish(outcome: Outcome): void {
-    if (this.#state === 'over') return
-    this.#state = 'over'
+    if (this.#state === 'done') return
+    this.#state = 'done'
     try {
       this.#tap.end(outcome)
     } catch (error) {
@@ -90,13 +90,12 @@ export class TappedBody implements Body, Sink {
   }
 }
 
-/** Chunks that are none are a backend's fault, and somebody else's to tell of. */
+/** A framing error is a fault of the backend and is reported elsewhere. */
 function reportTapError(error: unknown): void {
   if (!(error instanceof GatewayError)) throwInMicrotask(error)
 }
 
-// A bug that is not to end what it was found in: nothing above is told, but the process is, and its log has the stack.
-
+/** Reports a bug without ending the work in which it occurred: the process logs the stack. */
 export function throwInMicrotask(error: unknown): void {
   queueMicrotask(() => {
     throw error

@@ -1,5 +1,5 @@
-// One socket, plain or TLS, as the connection machines use it: bytes in by callback, bytes out by as few
-// writes as can be. Plain sockets are read into the process's one buffer (−25 % CPU against 'data' events).
+// One socket, plain or TLS, as the connection machines use it: reads by callback, writes in as few calls as possible.
+// Plain sockets are read into the one buffer of the process (−25 % CPU against 'data' events).
 
 import type { SendHandle } from 'node:child_process'
 import { connect } from 'node:net'
@@ -21,14 +21,14 @@ export interface SocketOwner {
   drained(): void
   /** The peer will send no more. */
   ended(): void
-  /** The socket is gone, after an error or not; comes once, last. */
+  /** The socket is closed, after an error or not; called once, last. */
   closed(error: Error | null): void
 }
 
 export class TransportSocket {
   readonly socket: Socket
   #error: Error | null = null
-  /** What is counted of it as waiting for the peer. */
+  /** Bytes of it that are counted as unsent. */
   #unsent = 0
   #wasConnected = false
 
@@ -38,17 +38,17 @@ export class TransportSocket {
 
   /** Takes over a connection that a `net.Server` with `pauseOnConnect` accepted. */
   static fromAccepted(socket: Socket, owner: SocketOwner): TransportSocket {
-    // A server cannot be told to use `onread`; a socket made anew over the same handle can.
+    // A server cannot be told to use `onread`; a new socket over the same handle can.
     const handle = takeHandleAndDestroy(socket)
-    // Half open: the owner decides what a goodbye means, for a tunnel has a second direction.
-    const ways = { allowHalfOpen: true, onread: readOptionsFor(owner) } as const
-    return new TransportSocket(createSocket(handle, ways)).#listen(owner)
+    // Half open: the owner decides what the end of the peer means, because a tunnel has a second direction.
+    const options = { allowHalfOpen: true, onread: readOptionsFor(owner) } as const
+    return new TransportSocket(createSocket(handle, options)).#listen(owner)
   }
 
-  /** What is written before the connection stands leaves as soon as it does. */
+  /** Connects; what is written before the connection is open is sent as soon as it is. */
   static dial(options: NetConnectOpts, owner: SocketOwner, connected: () => void): TransportSocket {
-    const ways = { ...options, ...TCP_OPTIONS, onread: readOptionsFor(owner) }
-    const wire = new TransportSocket(connect(ways as NetConnectOpts))
+    const all = { ...options, ...TCP_OPTIONS, onread: readOptionsFor(owner) }
+    const wire = new TransportSocket(connect(all as NetConnectOpts))
     wire.socket.once('connect', () => {
       wire.#wasConnected = true
       connected()
@@ -56,7 +56,7 @@ export class TransportSocket {
     return wire.#listen(owner)
   }
 
-  /** A TLS socket delivers owned buffers by events. */
+  /** Wraps a TLS socket, which delivers its own buffers by events. */
   static fromSecured(socket: TLSSocket, owner: SocketOwner): TransportSocket {
     socket.on('data', (bytes: Buffer) => owner.data(bytes, 0, bytes.length))
     const wire = new TransportSocket(socket)
@@ -66,13 +66,13 @@ export class TransportSocket {
 
   #listen(owner: SocketOwner): this {
     this.socket.on('drain', () => {
-      this.#weigh(0)
+      this.#updateUnsent(0)
       owner.drained()
     })
     this.socket.on('end', () => owner.ended())
     this.socket.on('error', (error: Error) => (this.#error = error))
     this.socket.on('close', () => {
-      this.#weigh(0)
+      this.#updateUnsent(0)
       owner.closed(this.#error)
     })
     return this
@@ -82,34 +82,34 @@ export class TransportSocket {
     return this.#wasConnected
   }
 
-  /** Hands the socket to somebody else (HTTP/2), with bytes that were read already. */
+  /** Passes the connection to HTTP/2, with bytes that were already read. */
   detachForHttp2(unread: Buffer): Socket {
     this.socket.removeAllListeners()
     const handle = takeHandle(this.socket)
-    // Not half open: with no end of its own, an HTTP/2 session would not hear that the peer has left.
+    // Not half open: otherwise an HTTP/2 session would not detect that the peer has closed.
     const socket = createSocket(handle, {})
     socket.unshift(unread)
     return socket
   }
 
-  /** Gives up what the socket stands on, unread from here; null when it is gone. Nobody hears of the socket's end. */
+  /** Gives up the handle, unread from here; null if it is gone. No listener is called for the end of the socket. */
   detachHandle(): SendHandle | null {
     stopReading(this.socket)
     this.socket.removeAllListeners()
     return takeHandleAndDestroy(this.socket)
   }
 
-  /** Text goes out as latin1; `done` is called when a buffer is free again. False when the peer is slow. */
+  /** Text is sent as latin1; `done` is called when a buffer is free again. False if the peer is slow. */
   write(part: string | Buffer, done?: () => void): boolean {
     const { socket } = this
     const ok = typeof part === 'string' ? socket.write(part, 'latin1') : socket.write(part, done)
-    // Node says false for every large write; what the kernel took at once needs no wait.
+    // Node returns false for every large write; what the kernel took at once needs no wait.
     if (ok || socket.writableLength === 0) return true
-    this.#weigh(socket.writableLength)
+    this.#updateUnsent(socket.writableLength)
     return false
   }
 
-  /** More is waiting to go out than the peer takes; `drained` follows. */
+  /** More is queued than the peer takes; `drained` follows. */
   get isFull(): boolean {
     return this.socket.writableLength > 0 && this.socket.writableNeedDrain
   }
@@ -122,15 +122,15 @@ export class TransportSocket {
     this.socket.resume()
   }
 
-  /** Says goodbye after what was written; `gone` is called when the kernel has all of it. */
-  end(gone: () => void): void {
+  /** Ends the connection after what was written; `flushed` is called when the kernel has all of it. */
+  end(flushed: () => void): void {
     this.socket.end(() => {
-      this.#weigh(0)
-      gone()
+      this.#updateUnsent(0)
+      flushed()
     })
   }
 
-  /** Ends when the kernel has what was written. */
+  /** Closes when the kernel has what was written. */
   destroySoon(): void {
     this.socket.destroySoon()
   }
@@ -139,7 +139,7 @@ export class TransportSocket {
     this.socket.destroy()
   }
 
-  #weigh(unsent: number): void {
+  #updateUnsent(unsent: number): void {
     bytesInFlight.unsent += unsent - this.#unsent
     this.#unsent = unsent
   }
@@ -158,7 +158,7 @@ function readOptionsFor(owner: SocketOwner): {
   }
 }
 
-/** A buffer of its own memory: the shared pool would keep 64 KiB alive for every small copy. */
+/** A copy with its own memory: the shared pool would keep 64 KiB alive for every small copy. */
 export function copyBuffer(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)

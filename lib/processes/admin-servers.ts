@@ -1,4 +1,4 @@
-// What stands beside the traffic: the admin interface, statistics and readiness, each on an address of its own.
+// The servers for operators of a gateway in one process or of one worker: admin interface, statistics and readiness.
 
 import type { ConfigDumpSource } from '../admin/config-dump.ts'
 import { createAdminEndpoints, createReadinessEndpoints } from '../admin/admin-endpoints.ts'
@@ -34,7 +34,7 @@ export interface AdminServersOptions {
   readonly sockets?: ListeningSockets
   /** Begins a graceful shutdown. */
   readonly quit: () => void
-  /** `worker`: one of several, and what it says of itself is asked by their supervisor. */
+  /** `worker`: one of several workers; its supervisor asks it for its facts. */
   readonly role?: 'alone' | 'worker'
 }
 
@@ -44,11 +44,11 @@ export class AdminServers {
   readonly #servers: AdminServerSet
   readonly #playground: Playground
 
-  /** Throws for an address of the environment that is none. */
+  /** Throws when an address in the environment is invalid. */
   constructor(options: AdminServersOptions) {
     this.#options = options
     const { log, sockets, role } = options
-    // Of those of a worker only its supervisor makes use.
+    // Only the supervisor uses the servers of a worker.
     const level = role === 'worker' ? 'debug' : 'info'
     this.#servers = new AdminServerSet(log, sockets, level, options.gateway.refusals)
     this.#addresses = resolveAddresses(options.config.process, options.env)
@@ -58,7 +58,7 @@ export class AdminServers {
     this.#playground = playground(() => listMcpLocations(options.gateway.plan.config), operators)
   }
 
-  /** Throws when an address that somebody wrote cannot be had. */
+  /** Throws when a configured address cannot be opened. */
   async open(): Promise<void> {
     const { gateway } = this.#options
     const { admin, stats, readiness } = this.#addresses
@@ -75,12 +75,12 @@ export class AdminServers {
     )
   }
 
-  /** A successor answers from now on. */
+  /** Called when a successor process has taken over the addresses. */
   stopAccepting(): void {
     this.#servers.stopAccepting()
   }
 
-  /** The files of unix sockets go with it. */
+  /** Also removes the files of unix sockets. */
   close(): void {
     this.#servers.close()
     this.#playground.close()
@@ -99,16 +99,16 @@ export class AdminServers {
       profiles,
       quit,
     })
-    const told = role === 'worker' ? createFactsEndpoints(gateway) : {}
-    const all = { ...endpoints, ...told, ...this.#playground.endpoints }
+    const factsEndpoints = role === 'worker' ? createFactsEndpoints(gateway) : {}
+    const all = { ...endpoints, ...factsEndpoints, ...this.#playground.endpoints }
     const page = createUiFallback(gateway.ui, (error) =>
       log.write('error', 'admin', 'internal error', ['cause', errorStackOf(error)]),
     )
-    const place = {
+    const settings = {
       ...ADMIN_INTERFACE,
       connections: maxConnectionsFor(this.#options.config.process),
     }
-    await this.#servers.serve(place, address, all, page)
+    await this.#servers.serve(settings, address, all, page)
   }
 
   async #dump(): Promise<ConfigDumpSource> {

@@ -1,5 +1,5 @@
-// Connections on their way from the worker that accepted them to the one that has their session: only the supervisor has a
-// channel to both.
+// Passes connections from the worker that accepted them to the worker that has their session. They go through the
+// supervisor, which alone has a channel to both.
 
 import type { SendHandle } from 'node:child_process'
 import { startInterval } from '../core/scheduling.ts'
@@ -19,35 +19,35 @@ import { workerNameOf } from '../core/session-owner.ts'
 import { closeHandle } from '../core/socket-handle.ts'
 import type { WorkerService } from './supervisor.ts'
 
-/** Workers bound what they give; this is for all of them together, and one more is closed. */
-const MAX_UNDER_WAY = 16_384
+/** Each worker limits what it offers; this limits the sum over all workers. A connection beyond it is closed. */
+const MAX_IN_TRANSIT = 16_384
 
-/** One that is still not taken was lost on its way, for want of file descriptors mostly, or the worker stands still. */
-const TAKE_MS = 30_000
+/** After this time a connection counts as lost: file descriptors ran out, or the receiving worker hangs. */
+const ACCEPT_TIMEOUT_MS = 30_000
 
 const SWEEP_MS = 1_000
 
 interface ConnectionInTransit {
   readonly handle: SendHandle
   readonly from: ProcessLink
-  /** As the giver counts. */
+  /** The number that the sending worker gave it. */
   readonly number: number
   readonly to: ProcessLink
-  readonly until: number
+  readonly deadline: number
 }
 
 export class WorkerConnectionHandover implements WorkerService {
   readonly #links = new Map<string, ProcessLink>()
-  /** Those that can be given something, by name. */
+  /** Workers that accept connections, by name. */
   readonly #workers = new Map<string, ProcessLink>()
-  readonly #underWay = new Map<number, ConnectionInTransit>()
-  readonly #every: StartInterval
+  readonly #inTransit = new Map<number, ConnectionInTransit>()
+  readonly #startInterval: StartInterval
   readonly #now: () => number
-  #last = 0
+  #lastNumber = 0
   #stopSweeping: (() => void) | null = null
 
   constructor(timer: StartInterval = startInterval, now = () => performance.now()) {
-    this.#every = timer
+    this.#startInterval = timer
     this.#now = now
   }
 
@@ -55,59 +55,59 @@ export class WorkerConnectionHandover implements WorkerService {
     this.#links.set(workerNameOf(id), link)
     link.on(HANDOVER_JOIN, () => {
       this.#workers.set(workerNameOf(id), link)
-      this.#tellPeers()
+      this.#sendPeerNames()
     })
-    link.on(HANDOVER_LEAVE, () => this.#forget(id))
+    link.on(HANDOVER_LEAVE, () => this.#removeWorker(id))
     link.on(HANDOVER_OFFER, (body, handle) => {
-      if (handle !== undefined) this.#pass(link, body as HandoverMessage, handle)
+      if (handle !== undefined) this.#forward(link, body as HandoverMessage, handle)
     })
     link.on(HANDOVER_ACCEPTED, (number) => this.#end(Number(number)))
   }
 
   workerGone(id: WorkerId): void {
-    this.#forget(id)
+    this.#removeWorker(id)
     const link = this.#links.get(workerNameOf(id))
     this.#links.delete(workerNameOf(id))
-    // What it had not taken has nobody to go to: its session is gone.
-    for (const [number, { to }] of this.#underWay) if (to === link) this.#end(number)
+    // Connections that the worker had not accepted are closed: their session is gone.
+    for (const [number, { to }] of this.#inTransit) if (to === link) this.#end(number)
   }
 
-  #forget(id: WorkerId): void {
-    if (this.#workers.delete(workerNameOf(id))) this.#tellPeers()
+  #removeWorker(id: WorkerId): void {
+    if (this.#workers.delete(workerNameOf(id))) this.#sendPeerNames()
   }
 
-  /** Back to its giver if the worker is gone: there it is served as what it is, a request of an unknown session. */
-  #pass(from: ProcessLink, given: HandoverMessage, handle: SendHandle): void {
-    const to = this.#workers.get(given.to) ?? from
-    const number = ++this.#last
-    const until = this.#now() + TAKE_MS
-    this.#underWay.set(number, { handle, from, number: given.number, to, until })
-    if (this.#underWay.size > MAX_UNDER_WAY) return this.#end(number)
-    this.#stopSweeping ??= this.#every(SWEEP_MS, () => this.#sweep())
-    to.notify(HANDOVER_DELIVER, { ...given, number }, handle)
+  /** Returns the connection to its sender if the target is gone: the sender answers that the session is unknown. */
+  #forward(from: ProcessLink, message: HandoverMessage, handle: SendHandle): void {
+    const to = this.#workers.get(message.to) ?? from
+    const number = ++this.#lastNumber
+    const deadline = this.#now() + ACCEPT_TIMEOUT_MS
+    this.#inTransit.set(number, { handle, from, number: message.number, to, deadline })
+    if (this.#inTransit.size > MAX_IN_TRANSIT) return this.#end(number)
+    this.#stopSweeping ??= this.#startInterval(SWEEP_MS, () => this.#sweep())
+    to.notify(HANDOVER_DELIVER, { ...message, number }, handle)
   }
 
-  /** The other process has it, or never will: until now each kept its own end of it open. */
+  /** Closes this process's copy: the receiver has the connection, or will never get it. */
   #end(number: number): void {
-    const under = this.#underWay.get(number)
-    if (under === undefined) return
-    this.#underWay.delete(number)
-    closeHandle(under.handle)
-    under.from.notify(HANDOVER_DONE, under.number)
+    const connection = this.#inTransit.get(number)
+    if (connection === undefined) return
+    this.#inTransit.delete(number)
+    closeHandle(connection.handle)
+    connection.from.notify(HANDOVER_DONE, connection.number)
   }
 
   #sweep(): void {
     const now = this.#now()
-    for (const [number, { until }] of this.#underWay) {
-      if (until > now) break
+    for (const [number, { deadline }] of this.#inTransit) {
+      if (deadline > now) break
       this.#end(number)
     }
-    if (this.#underWay.size > 0) return
+    if (this.#inTransit.size > 0) return
     this.#stopSweeping?.()
     this.#stopSweeping = null
   }
 
-  #tellPeers(): void {
+  #sendPeerNames(): void {
     const names = [...this.#workers.keys()]
     for (const link of this.#workers.values()) link.notify(HANDOVER_PEERS, names)
   }

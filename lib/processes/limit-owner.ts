@@ -1,5 +1,5 @@
-// The limits of all workers, counted in one place: a worker asks before it lets a request pass, so that the limit is the same
-// however many there are. What was counted outlives the worker that counted it.
+// Counts the rate limits of all workers in the supervisor: a worker asks before it admits a request, so a limit does not
+// depend on the number of workers. Counts stay when a worker ends.
 
 import { ASK_LIMITS, READ_LIMITS } from '../enforce/limit/limit-messages.ts'
 import type {
@@ -23,24 +23,23 @@ import type { WorkerService } from './supervisor.ts'
 import type { WorkerId } from './worker-messages.ts'
 import type { BucketCounts } from '../core/runtime-views.ts'
 
-/** Of one worker: requests whose tokens are not settled yet. One more cannot be asked about. */
+/** Requests of one worker whose tokens are not settled yet; the owner does not decide about more. */
 const MAX_OPEN_CHARGES = 262_144
 
-/** What one worker has. */
 interface WorkerLimits {
   readonly limits: Map<number, string>
   /**
-   * By the worker's number, each with one for every limit it met. Those of a worker that dies are never settled: what they
-   * took stays taken until the window turns, as nobody knows what the requests have cost.
+   * By the worker's charge number, one charge per limit. Charges of a worker that dies are never settled: what they took
+   * stays taken until the window ends, because the cost of those requests is unknown.
    */
   readonly charges: Map<number, readonly TokenCharge[]>
-  /** It has said what is in force: only then can anything be forgotten. */
-  state: 'new' | 'heard'
+  /** `declared`: the worker has named its limits; only then may unused limits be deleted. */
+  state: 'new' | 'declared'
 }
 
 export class LimitOwner implements WorkerService {
   readonly #now: MillisecondClock
-  readonly #room = createBucketCapacity()
+  readonly #capacity = createBucketCapacity()
   readonly #limits = new Map<string, LimitBuckets>()
   readonly #workers = new Map<string, WorkerLimits>()
 
@@ -52,30 +51,30 @@ export class LimitOwner implements WorkerService {
     const member: WorkerLimits = { limits: new Map(), charges: new Map(), state: 'new' }
     this.#workers.set(workerNameOf(id), member)
     link.on(ASK_LIMITS, (batch) => this.#answer(member, batch as LimitBatch))
-    link.on(READ_LIMITS, (look) => this.#readStatus(member, look as LimitReadRequest))
+    link.on(READ_LIMITS, (request) => this.#readStatus(member, request as LimitReadRequest))
   }
 
   workerGone(id: WorkerId): void {
     this.#workers.delete(workerNameOf(id))
-    this.#forget()
+    this.#deleteUnusedLimits()
   }
 
-  /** config.rateLimit.maxKeys; a restart of the workers may bring another. */
-  set maxKeys(most: number) {
-    this.#room.maxBuckets = most
+  /** config.rateLimit.maxKeys; a restart of the workers may change it. */
+  set maxKeys(max: number) {
+    this.#capacity.maxBuckets = max
   }
 
   get counts(): BucketCounts {
     const all = [...this.#limits.values()]
     const buckets = all.reduce((sum, { keyed }) => sum + 1 + (keyed?.size ?? 0), 0)
-    return { rules: all.length, buckets, evicted: this.#room.evicted }
+    return { rules: all.length, buckets, evicted: this.#capacity.evicted }
   }
 
   #answer(member: WorkerLimits, { named, steps }: LimitBatch): LimitAnswer[] {
     for (const limit of named) this.#registerRule(member, limit)
     const answers: LimitAnswer[] = []
     for (const step of steps) {
-      const answer = this.#step(member, step)
+      const answer = this.#apply(member, step)
       if (answer !== undefined) answers.push(answer)
     }
     return answers
@@ -88,10 +87,10 @@ export class LimitOwner implements WorkerService {
     member.limits.set(number, id)
     if (this.#limits.has(id)) return
     const terms = { most, amount, interval, anchor: this.#now() }
-    this.#limits.set(id, new LimitBuckets(terms, buckets, this.#room))
+    this.#limits.set(id, new LimitBuckets(terms, buckets, this.#capacity))
   }
 
-  #step(member: WorkerLimits, step: LimitOperation): LimitAnswer | undefined {
+  #apply(member: WorkerLimits, step: LimitOperation): LimitAnswer | undefined {
     switch (step.do) {
       case 'take':
         return this.#take(member, step.at)
@@ -111,12 +110,12 @@ export class LimitOwner implements WorkerService {
     }
   }
 
-  /** As `createLocalRateLimitPolicy` does for one process: what earlier limits took stays taken. */
+  /** Like `createLocalRateLimitPolicy` in one process: what earlier limits took stays taken when a later one denies. */
   #take(member: WorkerLimits, at: readonly BucketRef[]): LimitAnswer {
     const left: RemainingQuota[] = []
-    for (const place of at) {
+    for (const ref of at) {
       const now = this.#now()
-      const bucket = this.#bucketOf(member, place, now)
+      const bucket = this.#bucketOf(member, ref, now)
       if (bucket === null) return null
       const isTaken = bucket.take(now)
       left.push(remainingOf(bucket, now))
@@ -125,26 +124,26 @@ export class LimitOwner implements WorkerService {
     return { decision: 'allow', left }
   }
 
-  /** As `createTokenMeter` does for one process: all are asked before any is charged. */
+  /** Like `createTokenLimitPolicy` in one process: every limit is checked before any is charged. */
   #admit(
     member: WorkerLimits,
     { at, charge, tokens }: LimitOperation & { do: 'admit' },
   ): LimitAnswer {
     if (member.charges.size >= MAX_OPEN_CHARGES) return null
     const now = this.#now()
-    const met: Bucket[] = []
-    for (const place of at) {
-      const bucket = this.#bucketOf(member, place, now)
+    const buckets: Bucket[] = []
+    for (const ref of at) {
+      const bucket = this.#bucketOf(member, ref, now)
       if (bucket === null) return null
-      met.push(bucket)
+      buckets.push(bucket)
     }
-    const decision = met.every((bucket) => bucket.isOpen(now)) ? 'allow' : 'deny'
+    const decision = buckets.every((bucket) => bucket.isOpen(now)) ? 'allow' : 'deny'
     if (decision === 'allow') {
-      const charges = met.map((bucket) => new TokenCharge(bucket, this.#now))
+      const charges = buckets.map((bucket) => new TokenCharge(bucket, this.#now))
       for (const one of charges) one.raise(tokens)
       member.charges.set(charge, charges)
     }
-    return { decision, left: met.map((bucket) => remainingOf(bucket, now)) }
+    return { decision, left: buckets.map((bucket) => remainingOf(bucket, now)) }
   }
 
   #bucketOf({ limits }: WorkerLimits, [number, key]: BucketRef, now: number): Bucket | null {
@@ -153,13 +152,13 @@ export class LimitOwner implements WorkerService {
   }
 
   #retainRules(member: WorkerLimits, limits: ReadonlySet<number>): void {
-    member.state = 'heard'
+    member.state = 'declared'
     for (const number of member.limits.keys()) if (!limits.has(number)) member.limits.delete(number)
-    this.#forget()
+    this.#deleteUnusedLimits()
   }
 
-  /** What no worker has, unless one is about to say what it has: all may have died at once. */
-  #forget(): void {
+  /** Deletes limits that no worker has, except while all workers are new: they may all have died at once. */
+  #deleteUnusedLimits(): void {
     const members = [...this.#workers.values()]
     if (members.every(({ state }) => state === 'new')) return
     const wanted = new Set(members.flatMap(({ limits }) => [...limits.values()]))
@@ -168,15 +167,15 @@ export class LimitOwner implements WorkerService {
 
   #readStatus(member: WorkerLimits, { most, among }: LimitReadRequest): LimitReading[] {
     const now = this.#now()
-    const seen: LimitReading[] = []
+    const readings: LimitReading[] = []
     for (const [number, id] of member.limits) {
       const limit = this.#limits.get(id)
       if (limit === undefined) continue
       const { shared, keyed } = limit
       const tightest = keyed?.tightest(most, now, among) ?? []
-      seen.push({ number, keys: keyed?.size ?? 0, shared: remainingOf(shared, now), tightest })
+      readings.push({ number, keys: keyed?.size ?? 0, shared: remainingOf(shared, now), tightest })
     }
-    return seen
+    return readings
   }
 }
 

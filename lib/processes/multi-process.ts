@@ -1,5 +1,5 @@
-// The gateway in several processes: this one serves nothing itself. It has the ports, looks after the workers, and is the
-// one that operators talk to.
+// The supervisor process of a gateway with several workers: it opens the ports, starts and replaces the workers, and
+// serves the operators. It handles no traffic itself.
 
 import { rmSync } from 'node:fs'
 import type { ConfigInForce } from '../admin/page-api/gateway-facts.ts'
@@ -32,12 +32,12 @@ export async function runSupervisor(
   { config, readAt }: LoadedConfig,
   predecessor: Predecessor | null,
 ): Promise<void> {
-  const supervision = new SupervisorProcess(
+  const supervisorProcess = new SupervisorProcess(
     start,
     config,
     predecessor?.sockets ?? new ListeningSockets(),
   )
-  await supervision.open(predecessor, readAt)
+  await supervisorProcess.open(predecessor, readAt)
 }
 
 class SupervisorProcess {
@@ -47,7 +47,7 @@ class SupervisorProcess {
   readonly #limits = new LimitOwner()
   readonly #orphans = new OrphanedChildren()
   readonly #refusals: RefusalCounter
-  /** In the folder that only this process and the workers know. */
+  /** Sockets in the folder that only this process and the workers use. */
   readonly #privateSockets = new ListeningSockets()
   readonly #folder: string
   readonly #supervisor: Supervisor
@@ -58,7 +58,7 @@ class SupervisorProcess {
   readonly #aggregatedAdmin: AggregatedAdmin
 
   constructor(start: StartOptions, config: Config, sockets: ListeningSockets) {
-    // Before there is anything that must not stay; heard when all of this is there.
+    // First of all, so that a signal always cleans up; a signal is delivered only when the constructor has returned.
     for (const signal of ['SIGTERM', 'SIGINT'] as const)
       process.on(signal, () => this.#shutdown.receiveSignal(signal))
     this.#start = start
@@ -75,9 +75,9 @@ class SupervisorProcess {
     this.#supervisor = this.#createSupervisor(sockets)
     this.#workers = new ReloadableWorkers(config, this.#supervisor)
     const log = this.#log
-    const turn = new Mutex()
-    this.#reloader = new Reloader(this.#workers, log, { ...start, mutex: turn })
-    this.#restarts = new RestartSignals({ log, mutex: turn, restart: () => this.#restart() })
+    const mutex = new Mutex()
+    this.#reloader = new Reloader(this.#workers, log, { ...start, mutex })
+    this.#restarts = new RestartSignals({ log, mutex, restart: () => this.#restart() })
     this.#shutdown = new GracefulShutdown({
       log: this.#log,
       stop: () => this.#stop(),
@@ -105,7 +105,7 @@ class SupervisorProcess {
     await this.#supervisor.start()
   }
 
-  /** Nobody who asks whether this gateway is ready may hear that it is not. */
+  /** Workers first: the readiness endpoint must not report `starting` while the predecessor is ready. */
   async #takeOver(): Promise<void> {
     await this.#supervisor.start('linger')
     try {
@@ -116,7 +116,7 @@ class SupervisorProcess {
     }
   }
 
-  /** New processes, with the code that is there now and all of the configuration. */
+  /** Starts new worker processes with the code on disk and the whole configuration. */
   async #restart(): Promise<void> {
     const config = this.#start.load()
     await this.#workers.restart(config)
@@ -139,7 +139,7 @@ class SupervisorProcess {
     const ports = new SharedPorts({
       openPort: sockets.open,
       refusals: this.#refusals,
-      troubled: (key, { message }) =>
+      reportError: (key, { message }) =>
         log.write('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
     })
     const services: WorkerService[] = [
@@ -150,7 +150,7 @@ class SupervisorProcess {
       {
         workerStarted: (id, link) =>
           link.on(STOPPED_MESSAGE, () => this.#aggregatedAdmin.collectLast(id)),
-        workerReady: (door) => this.#aggregatedAdmin.workerReady(door),
+        workerReady: (worker) => this.#aggregatedAdmin.workerReady(worker),
         workerGone: (id) => this.#aggregatedAdmin.workerLeft(id),
       },
     ]
@@ -179,8 +179,7 @@ class SupervisorProcess {
   }
 }
 
-// All workers as one thing that takes a configuration, as a gateway in one process does.
-
+/** All workers as one target of reloads and restarts, like a gateway in one process. */
 class ReloadableWorkers implements Reloadable {
   readonly #supervisor: Supervisor
   #plan: ConfigInForce
@@ -196,18 +195,18 @@ class ReloadableWorkers implements Reloadable {
 
   async reload(written: Config): Promise<void> {
     await this.#supervisor.reload(configTextsOf(written))
-    this.#take({ ...written, ...selectStartOnlyConfig(this.#plan.config) })
+    this.#setPlan({ ...written, ...selectStartOnlyConfig(this.#plan.config) })
   }
 
-  /** What is this process's own stays as it was. */
+  /** Settings of the supervisor process itself stay as they are. */
   async restart(written: Config): Promise<void> {
     const { workers, terminationDeadline } = written.process
     await this.#supervisor.restart(configTextsOf(written), workers, terminationDeadline)
     const { admin, stats, readiness, logging } = this.#plan.config.process
-    this.#take({ ...written, process: { ...written.process, admin, stats, readiness, logging } })
+    this.#setPlan({ ...written, process: { ...written.process, admin, stats, readiness, logging } })
   }
 
-  #take(config: Config): void {
+  #setPlan(config: Config): void {
     this.#plan = { config, generation: this.#plan.generation + 1, loadedAt: new Date() }
   }
 }

@@ -1,5 +1,5 @@
-// The other workers of this gateway, as one of them sees it: a request that belongs to a session of theirs goes there, with
-// its connection where that can be given away, and else by itself.
+// The other workers of this gateway as one worker sees them: a request of a session that another worker has is handed over
+// with its connection where possible, and relayed otherwise.
 
 import type { SendHandle } from 'node:child_process'
 import type { ConnectionHandover, PortPeers } from '../accept/connection-listener.ts'
@@ -27,19 +27,19 @@ import type { Origin } from '../forward/http/pools.ts'
 import type { PeerConnections, PeerOptions } from '../gateway.ts'
 import type { WorkerContext } from './worker-context.ts'
 
-/** Connections that were given away and not taken yet; the request of one more is relayed. */
-const MAX_GIVEN = 256
+/** Connections that were offered and not accepted yet; the next request is relayed instead. */
+const MAX_OFFERED = 256
 
-/** What was read of a connection is sent along; with more than this it stays. */
+/** Unread bytes are sent with the connection; a connection with more stays. */
 const MAX_UNREAD = 131_072
 
-/** One that changes hands more often is used for many sessions, by a proxy mostly: it stays, and its requests are relayed. */
+/** A connection handed over more often serves many sessions, usually for a proxy: it stays and its requests are relayed. */
 const MAX_MOVES = 8
 
-/** Requests of other workers, and for one of them, at a time; one more is answered 503. */
+/** Relayed requests at a time, from other workers and to each of them; one more is answered 503. */
 const MAX_RELAYED = 4_096
 
-/** For the way to another worker; its silence is for that one to judge. */
+/** Limits of connections to another worker; idle time is limited by the worker that serves the request. */
 const RELAY_LIMITS = {
   connectTimeout: 2_000,
   poolIdleTimeout: 60_000,
@@ -51,69 +51,69 @@ const RELAY_LIMITS = {
 
 export class PeerWorkers implements PeerConnections {
   readonly #name: string
-  readonly #seat: WorkerContext
+  readonly #context: WorkerContext
   readonly #options: PeerOptions
   readonly #pools = new ConnectionPools(RELAY_LIMITS)
-  readonly #door: RelayListener
-  /** Those that can be given something. */
+  readonly #relayListener: RelayListener
+  /** Workers that accept connections. */
   #peers: ReadonlySet<string> = new Set()
   /** Ports with routes to MCP backends. */
   #ports: ReadonlySet<number> = new Set()
-  readonly #given = new Map<number, SendHandle>()
-  #last = 0
+  readonly #offered = new Map<number, SendHandle>()
+  #lastNumber = 0
 
-  constructor(seat: WorkerContext, options: PeerOptions) {
+  constructor(context: WorkerContext, options: PeerOptions) {
     const { handler, limits } = options
-    this.#seat = seat
+    this.#context = context
     this.#options = options
-    this.#name = workerNameOf(seat)
-    this.#door = new RelayListener({
+    this.#name = workerNameOf(context)
+    this.#relayListener = new RelayListener({
       handler,
       limits,
       maxConnections: MAX_RELAYED,
     })
-    const { link } = seat
-    link.on(HANDOVER_PEERS, (names) => this.#meet(names as string[]))
-    link.on(HANDOVER_DONE, (number) => this.#gave(Number(number)))
-    link.on(HANDOVER_DELIVER, (body, handle) => this.#take(body as HandoverMessage, handle))
+    const { link } = context
+    link.on(HANDOVER_PEERS, (names) => this.#setPeers(names as string[]))
+    link.on(HANDOVER_DONE, (number) => this.#closeOffered(Number(number)))
+    link.on(HANDOVER_DELIVER, (body, handle) => this.#adopt(body as HandoverMessage, handle))
   }
 
-  /** From now on others may send here what is for this worker. */
+  /** From now on other workers may relay requests and hand over connections to this one. */
   async listen(): Promise<void> {
-    await this.#door.listen(this.#pathOf(this.#name), this.#seat.sockets)
-    this.#seat.link.notify(HANDOVER_JOIN, null)
+    await this.#relayListener.listen(this.#pathOf(this.#name), this.#context.sockets)
+    this.#context.link.notify(HANDOVER_JOIN, null)
   }
 
   /** Another configuration is in force. */
   applyConfig({ gateways }: Config): void {
-    const having = gateways.filter(({ listeners }) =>
+    const withMcp = gateways.filter(({ listeners }) =>
       listeners.some(({ routes }) =>
         routes.some(({ backends }) => backends.some(({ kind }) => kind === 'mcp')),
       ),
     )
-    this.#ports = new Set(having.map(({ port }) => port))
+    this.#ports = new Set(withMcp.map(({ port }) => port))
   }
 
-  /** The ports are closed. Resolves when what others have sent is answered. */
+  /** Called when the ports are closed. Resolves when relayed requests are answered. */
   drain(): Promise<void> {
-    this.#seat.link.notify(HANDOVER_LEAVE, null)
-    return this.#door.drain()
+    this.#context.link.notify(HANDOVER_LEAVE, null)
+    return this.#relayListener.drain()
   }
 
   close(): void {
-    this.#door.cut()
+    this.#relayListener.cut()
     this.#pools.close()
   }
 
-  /** As connections of one port see them. */
+  /** The peers as connections of one port see them. */
   readonly viewFromPort = (port: number): PortPeers => ({
     findOwner: (request) => this.#ownerOf(request, port),
     canHandOver: (moves, unread) =>
-      moves < MAX_MOVES && unread <= MAX_UNREAD && this.#given.size < MAX_GIVEN,
-    handOver: (worker, leaving) => this.#give(worker, port, leaving),
+      moves < MAX_MOVES && unread <= MAX_UNREAD && this.#offered.size < MAX_OFFERED,
+    handOver: (worker, leaving) => this.#offer(worker, port, leaving),
   })
 
-  /** True for a request that another worker serves, whose answer is passed on. */
+  /** True for a request that another worker serves; its response is passed on. */
   relayToOwner(exchange: Exchange, port: number): boolean {
     // A request that another worker relayed here is served here, even if the session is unknown.
     if (isRelayed(exchange.source)) return false
@@ -133,21 +133,21 @@ export class PeerWorkers implements PeerConnections {
     return worker !== null && worker !== this.#name && this.#peers.has(worker) ? worker : null
   }
 
-  #give(to: string, port: number, { handle, unread, handoverCount }: ConnectionHandover): void {
-    const number = ++this.#last
-    // It can be closed only when the other process has it.
-    this.#given.set(number, handle)
-    const given: HandoverMessage = {
+  #offer(to: string, port: number, { handle, unread, handoverCount }: ConnectionHandover): void {
+    const number = ++this.#lastNumber
+    // The handle may be closed only after the other process has it.
+    this.#offered.set(number, handle)
+    const message: HandoverMessage = {
       number,
       to,
       port,
       unread: unread.toString('base64'),
       handoverCount,
     }
-    this.#seat.link.notify(HANDOVER_OFFER, given, handle)
+    this.#context.link.notify(HANDOVER_OFFER, message, handle)
   }
 
-  /** Without a policy and without a line of its own: both are there. */
+  /** Without policies and an access log line: the owning worker has both. */
   #relay(exchange: Exchange, worker: string, bind: number): void {
     const { address, port, secure } = exchange.source
     const { version } = exchange.request
@@ -161,28 +161,28 @@ export class PeerWorkers implements PeerConnections {
         exchange.answer(reply)
       },
       fail: (cause) => {
-        const message = 'the worker that has this session cannot be reached'
+        const message = 'the worker that has this session is unreachable'
         exchange.fail(new GatewayError('WORKER_UNREACHABLE', message, { cause }))
       },
     })
   }
 
-  #meet(names: readonly string[]): void {
+  #setPeers(names: readonly string[]): void {
     this.#peers = new Set(names)
     this.#pools.retain(new Set(names.map((name) => this.#originOf(name).key)))
   }
 
-  #gave(number: number): void {
-    const handle = this.#given.get(number)
-    this.#given.delete(number)
+  #closeOffered(number: number): void {
+    const handle = this.#offered.get(number)
+    this.#offered.delete(number)
     if (handle !== undefined) closeHandle(handle)
   }
 
-  #take(
+  #adopt(
     { number, port, unread, handoverCount }: HandoverMessage,
     handle: SendHandle | undefined,
   ): void {
-    this.#seat.link.notify(HANDOVER_ACCEPTED, number)
+    this.#context.link.notify(HANDOVER_ACCEPTED, number)
     if (handle === undefined) return
     this.#options.adoptConnection(port, {
       handle,
@@ -196,6 +196,6 @@ export class PeerWorkers implements PeerConnections {
   }
 
   #pathOf(worker: string): string {
-    return `${this.#seat.folder}/${worker}.relay`
+    return `${this.#context.folder}/${worker}.relay`
   }
 }

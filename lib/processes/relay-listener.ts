@@ -1,5 +1,5 @@
-// Where requests come in that another worker accepted and could not give away with their connection, for TLS or HTTP/2 are
-// spoken on it: a unix socket that only workers of this gateway know. Each tells whose request it is.
+// The unix socket on which a worker receives requests that another worker accepted and could not hand over with their
+// connection, because it uses TLS or HTTP/2. A header names the client of each request.
 
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
@@ -14,24 +14,24 @@ import type { ClientConnection, ConnectionListener } from '../accept/connection-
 import { Http1Connection } from '../accept/http1-connection.ts'
 import { buildClientAddress } from '../accept/listener.ts'
 
-/** Who asks, in JSON; taken off before anybody else sees the request. On other ports it is a header like any. */
+/** The client in JSON; removed before the request is processed. On other ports it is an ordinary header. */
 export const RELAY_HEADER = 'x-gateway-relay'
 
-/** Room in a head for that field, beyond what clients may send. */
+/** Head size for that header, in addition to what clients may send. */
 const MARGIN_BYTES = 1_024
 const MARGIN_FIELDS = 2
 
-/** Above the pool's own at the other end: who closes first decides whether a request is lost. */
+/** Longer than the idle timeout of the connecting pool: if this side closed first, a request could be lost. */
 const KEEP_ALIVE_MS = 600_000
 
-/** What another worker says of a request. */
+/** The client and the port of a relayed request. */
 export interface RelayedRequest {
   readonly address: string
   readonly port: number
   readonly secure: boolean
-  /** What the client speaks; between workers it is always HTTP/1.1. */
+  /** The version that the client uses; workers use HTTP/1.1 between each other. */
   readonly version: HttpVersion
-  /** The port of the configuration that it came in by. */
+  /** The port of the configuration that accepted the request. */
   readonly bind: number
 }
 
@@ -44,7 +44,7 @@ export function isRelayed(source: ClientAddress): source is RelayedClientAddress
   return 'bind' in source
 }
 
-const NOBODY: RelayedClientAddress = { ...buildClientAddress('', 0, false), bind: -1 }
+const NO_CLIENT: RelayedClientAddress = { ...buildClientAddress('', 0, false), bind: -1 }
 
 export interface RelayListenerOptions {
   readonly handler: ExchangeHandler
@@ -62,15 +62,15 @@ export class RelayListener implements ConnectionListener {
   readonly #server: Server
   #state: 'open' | 'draining' = 'open'
   #opened: OpenedPort | null = null
-  #numbered = 0
-  /** Of clients, and made of them what holds here. */
-  #seen: PortLimits
+  #lastConnectionId = 0
+  /** The limits for clients, and those derived from them for this socket. */
+  #clientLimits: PortLimits
   #limits: PortLimits
 
   constructor(options: RelayListenerOptions) {
     this.#options = options
-    this.#seen = options.limits()
-    this.#limits = widenLimits(this.#seen)
+    this.#clientLimits = options.limits()
+    this.#limits = widenLimits(this.#clientLimits)
     this.handler = options.handler
     this.connections = new Sweeper(KEEP_ALIVE_MS)
     this.#server = createServer({ pauseOnConnect: true }, (socket) => this.#accepted(socket))
@@ -79,8 +79,8 @@ export class RelayListener implements ConnectionListener {
 
   get limits(): PortLimits {
     const limits = this.#options.limits()
-    if (limits !== this.#seen) {
-      this.#seen = limits
+    if (limits !== this.#clientLimits) {
+      this.#clientLimits = limits
       this.#limits = widenLimits(limits)
     }
     return this.#limits
@@ -92,11 +92,11 @@ export class RelayListener implements ConnectionListener {
 
   async listen(path: string, sockets: ListeningSockets): Promise<void> {
     this.#opened = await sockets.open(this.#server, { path })
-    // What cannot be accepted just now is tried again by the worker that has it.
+    // A failed accept is ignored: the connecting worker retries.
     this.#server.on('error', () => {})
   }
 
-  /** Resolves when what runs is answered. */
+  /** Resolves when the running requests are answered. */
   async drain(): Promise<void> {
     this.#state = 'draining'
     this.#opened?.close()
@@ -115,18 +115,18 @@ export class RelayListener implements ConnectionListener {
   relayedSourceOf(head: RequestHead): RelayedClientAddress {
     const text = head.get(RELAY_HEADER)
     head.remove(RELAY_HEADER)
-    // A head that could not be read is nobody's, and gets no further.
-    if (text === undefined) return NOBODY
+    // A head that could not be parsed has no client, and is refused.
+    if (text === undefined) return NO_CLIENT
     const { address, port, secure, version, bind } = JSON.parse(text) as RelayedRequest
     head.version = version
     return { ...buildClientAddress(address, port, secure), bind }
   }
 
   nextConnectionId(): number {
-    return ++this.#numbered
+    return ++this.#lastConnectionId
   }
 
-  /** Counted where the client is. */
+  /** The worker that accepted the client's connection counts it. */
   recordClosed(): void {}
 
   adoptHttp2(socket: Socket): void {
@@ -134,7 +134,7 @@ export class RelayListener implements ConnectionListener {
   }
 
   #accepted(socket: Socket): void {
-    const connection = new Http1Connection(this, NOBODY)
+    const connection = new Http1Connection(this, NO_CLIENT)
     connection.attach(TransportSocket.fromAccepted(socket, connection))
   }
 }

@@ -1,5 +1,5 @@
-// Puts a changed configuration in force while requests run: on a change of its files, or on SIGHUP. One that is
-// refused changes nothing but the log.
+// Applies a changed configuration while requests run: after a change of its files, or on SIGHUP. A configuration with
+// errors is logged and changes nothing.
 
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -15,25 +15,25 @@ import { redactTarget } from '../text/redaction.ts'
 import { CoalescedTask } from '../core/scheduling.ts'
 import type { Mutex } from '../core/scheduling.ts'
 
-/** One process, or several that are told together. */
+/** A gateway in one process, or all workers together. */
 export interface Reloadable {
   readonly plan: { readonly config: Config; readonly generation: number }
-  /** Rejects when it is refused; then all is as before. */
+  /** Rejects when the configuration is refused; then the old one stays in force. */
   reload(written: Config): Promise<void>
 }
 
 export interface ReloadOptions {
-  /** Reads the configuration again. */
+  /** Reads the configuration from its files. */
   readonly load: () => Config
-  /** Of all that changes the configuration in force. */
+  /** Serializes everything that changes the configuration in force. */
   readonly mutex: Mutex
-  /** Milliseconds between two looks at the files. */
+  /** Milliseconds between two checks of the files. */
   readonly interval?: number
 }
 
-/** A file that a refused configuration lacks is not watched yet, and may still come: after this many looks it is read again. */
-const LOOKS_BEFORE_RETRY = 10
-const RETRY_REASON = 'another try'
+/** A file that a refused configuration lacks is not watched, and may appear later: after this many checks, try again. */
+const CHECKS_BEFORE_RETRY = 10
+const RETRY_REASON = 'retry'
 
 export class Reloader {
   readonly #gateway: Reloadable
@@ -60,28 +60,28 @@ export class Reloader {
     return this.#refusal
   }
 
-  /** `streamFromWorker`: just before the configuration in force was read, in milliseconds since 1970. */
+  /** `readAt`: just before the configuration in force was read, in milliseconds since 1970. */
   async start(readAt: number): Promise<void> {
     await this.#watch.watch(watchedFilesOf(this.#gateway.plan.config), readAt)
   }
 
-  /** Also by signal, which is heeded when the gateway serves: before that it must not end the process. */
+  /** Also reloads on SIGHUP, once the gateway serves; before that SIGHUP is ignored, so it does not end the process. */
   startWithSignal(readAt: number, serving: Promise<void>): void {
     const watching = serving.then(() => this.start(readAt))
     const reload = (): void => this.reload('SIGHUP')
-    // Whoever awaits `serving` tells of its failure.
+    // The caller that awaits `serving` reports its failure.
     watching.catch(() => {})
     process.on('SIGHUP', () => void watching.then(reload, () => {}))
   }
 
-  /** From now on nothing changes; a load under way comes to nothing. */
+  /** Nothing changes from now on; a reload in progress is dropped. */
   close(): void {
     this.#task.close()
     this.#watch.close()
     if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  /** What comes while one is under way is one more time. */
+  /** Requests during a reload cause one more reload. */
   reload(reason: string): void {
     this.#reason = reason
     this.#task.schedule()
@@ -117,7 +117,7 @@ export class Reloader {
     if (error instanceof ConfigError)
       this.#timer = setTimeout(
         () => this.reload(RETRY_REASON),
-        LOOKS_BEFORE_RETRY * this.#interval,
+        CHECKS_BEFORE_RETRY * this.#interval,
       ).unref()
     if (reason === RETRY_REASON && isDeepStrictEqual(this.refusal?.problems, problems)) return
     this.#refusal = { at: new Date(), problems }
@@ -126,10 +126,10 @@ export class Reloader {
       this.#gateway.plan.generation,
     ])
     for (const problem of problems)
-      this.#log.write('error', 'config', 'refused', ['problem', problem])
+      this.#log.write('error', 'config', 'config refused', ['problem', problem])
   }
 
-  /** Compared with what is in force, so that it is told as long as it holds. */
+  /** Compares with the configuration in force, so the warning repeats until the restart. */
   #warnIfRestartNeeded(config: Config): void {
     if (
       isDeepStrictEqual(
@@ -147,7 +147,7 @@ function watchedFilesOf({ file, files, folders }: Config): string[] {
   return [resolve(file), ...files, ...folders]
 }
 
-/** As they may be shown: they quote what is written, which may be a credential. */
+/** Redacted: the messages quote the configuration, which may hold credentials. */
 function describeReloadProblems(error: unknown): string[] {
   if (error instanceof ConfigError)
     return error.message.split('\n').map((line) => redactTarget(line))

@@ -1,4 +1,4 @@
-// How a process of the gateway ends: once, gracefully; and at once when somebody insists.
+// Graceful shutdown and restart of a gateway process, and its handler for uncaught errors.
 
 import { errorMessageOf, errorStackOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -8,7 +8,7 @@ import { redactTarget } from '../text/redaction.ts'
 
 export interface ShutdownOptions {
   readonly log: Log
-  /** Lets what runs finish; resolves when nothing is left. */
+  /** Waits for running requests; resolves when none are left. */
   readonly stop: () => Promise<void>
   readonly exit: (code: number) => void
 }
@@ -34,7 +34,7 @@ export class GracefulShutdown {
     void this.#end(stop).then(exit)
   }
 
-  /** The exit code. A stop that fails is an end all the same. */
+  /** Returns the exit code. The process ends also when the stop fails. */
   async #end(stop: () => Promise<void>): Promise<number> {
     const { log } = this.#options
     let code = 0
@@ -43,13 +43,13 @@ export class GracefulShutdown {
       log.write('info', 'gateway', 'stopped', [])
     } catch (error) {
       code = 1
-      log.write('error', 'gateway', 'cannot stop well', ['cause', errorStackOf(error)])
+      log.write('error', 'gateway', 'shutdown failed', ['cause', errorStackOf(error)])
     }
     await log.end()
     return code
   }
 
-  /** A second signal does not wait any longer. The first one may come when something else has begun the end: that goes on. */
+  /** The second signal exits at once. The first may arrive during a shutdown that began otherwise: that goes on. */
   receiveSignal(signal: NodeJS.Signals): void {
     if (++this.#signals === 1) return this.begin(signal)
     this.#options.log.flush()
@@ -57,23 +57,22 @@ export class GracefulShutdown {
   }
 }
 
-/** A fault of ours that nothing else caught costs what it happened in, and not every other stream. */
+/** Logs an uncaught error and keeps the process running, so that one failure does not cut every other stream. */
 export function surviveUncaughtErrors(log: Log): void {
   process.on('uncaughtException', (error) =>
     log.write('error', 'gateway', 'internal error', ['cause', errorStackOf(error)]),
   )
 }
 
-// Restarts on SIGUSR2: what comes during one is one more.
-
 export interface RestartSignalsOptions {
   readonly log: Log
-  /** Of all that changes the configuration in force. */
+  /** Serializes everything that changes the configuration in force. */
   readonly mutex: Mutex
-  /** Rejects when it comes to nothing. */
+  /** Rejects when the restart fails. */
   readonly restart: () => Promise<void>
 }
 
+/** Restarts on SIGUSR2; signals during a restart cause one more restart. */
 export class RestartSignals {
   readonly #options: RestartSignalsOptions
   readonly #task: CoalescedTask
@@ -84,16 +83,16 @@ export class RestartSignals {
     this.#options = options
     this.#serving = new Promise((resolve) => (this.#serve = resolve))
     this.#task = new CoalescedTask(options.mutex, () => this.#run())
-    // A start is no time for a restart, but it must not end the process.
+    // A signal during the start waits; without a handler it would end the process.
     process.on('SIGUSR2', () => void this.#serving.then(() => this.#task.schedule()))
   }
 
-  /** The process serves. */
+  /** Called when the process serves. */
   acceptSignals(): void {
     this.#serve()
   }
 
-  /** The process is leaving. */
+  /** Called when the process stops. */
   close(): void {
     this.#task.close()
   }

@@ -1,4 +1,4 @@
-// The gateway in one process.
+// Runs the gateway in one process.
 
 import { Mutex, startInterval } from '../core/scheduling.ts'
 import { Log } from '../core/log.ts'
@@ -23,22 +23,22 @@ export async function runSingleProcess(
   surviveUncaughtErrors(log)
   const sockets = predecessor?.sockets ?? new ListeningSockets()
   const gateway = new Gateway(config, log, startInterval, { openPort: sockets.open, worker: null })
-  // A port that a reload opened while a successor starts would be missing there, and taken.
-  const turn = new Mutex()
-  const reloader = new Reloader(gateway, log, { ...start, mutex: turn })
-  let manner: DrainMode = 'now'
+  // A successor would not know a port that a reload opens while it starts, and could not open it either.
+  const mutex = new Mutex()
+  const reloader = new Reloader(gateway, log, { ...start, mutex })
+  let mode: DrainMode = 'now'
   let successor: Successor | null = null
   const stop = async (): Promise<void> => {
     restarts.close()
     reloader.close()
-    // Whoever stops this one while it hands over wants neither.
-    const ended = manner === 'now' ? successor?.end() : undefined
-    await Promise.all([ended, gateway.stop(manner)])
+    // A stop during a handover stops the successor, too.
+    const successorEnded = mode === 'now' ? successor?.end() : undefined
+    await Promise.all([successorEnded, gateway.stop(mode)])
   }
-  const ending = new GracefulShutdown({ log, stop, exit })
-  const quit = (): void => ending.begin('/quitquitquit')
-  // Before the first line: it remembers them for the page.
-  const beside = new AdminServers({ config, env, gateway, reloader, log, quit, sockets })
+  const shutdown = new GracefulShutdown({ log, stop, exit })
+  const quit = (): void => shutdown.begin('/quitquitquit')
+  // Before the first log line: it keeps log lines for the page.
+  const adminServers = new AdminServers({ config, env, gateway, reloader, log, quit, sockets })
   const restart = async (): Promise<void> => {
     log.shareOutput()
     try {
@@ -50,28 +50,28 @@ export async function runSingleProcess(
       throw error
     }
     log.write('info', 'gateway', 'handed over', ['pid', successor.pid])
-    manner = 'linger'
+    mode = 'linger'
     sockets.keepFilesOnClose()
-    beside.stopAccepting()
-    ending.begin('SIGUSR2')
+    adminServers.stopAccepting()
+    shutdown.begin('SIGUSR2')
   }
-  const restarts = new RestartSignals({ log, mutex: turn, restart })
+  const restarts = new RestartSignals({ log, mutex, restart })
   logLoadedConfig(config, log)
-  // However it ends: child processes and the files of unix sockets go with it.
+  // On every exit, child processes and the files of unix sockets are removed.
   process.on('exit', () => {
-    if (manner === 'now') successor?.kill()
+    if (mode === 'now') successor?.kill()
     gateway.killChildren()
-    beside.close()
+    adminServers.close()
   })
-  // Before anything is open: whoever finds it may send a signal.
+  // Before anything is open: a signal may arrive from then on.
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.on(signal, () => ending.receiveSignal(signal))
-  const opening = openSingleProcess({ gateway, adminServers: beside, log }, predecessor)
+    process.on(signal, () => shutdown.receiveSignal(signal))
+  const opening = openSingleProcess({ gateway, adminServers, log }, predecessor)
   if (start.mayChange) reloader.startWithSignal(readAt, opening)
   await opening.catch((error: unknown) => {
-    if (ending.state === 'running') throw error
+    if (shutdown.state === 'running') throw error
   })
-  if (ending.state === 'stopping') return
+  if (shutdown.state === 'stopping') return
   restarts.acceptSignals()
   predecessor?.release(() => log.unshareOutput())
   logConfigHints(config, log, start)
@@ -94,11 +94,11 @@ async function openSingleProcess(
   }
   log.shareOutput()
   try {
-    // Nobody who asks whether this gateway is ready may hear that it is not.
+    // The gateway first: the readiness endpoint must not report `starting` while the predecessor is ready.
     await gateway.start()
     await adminServers.open()
   } catch (error) {
-    // Connections that came in meanwhile are served; the others are the predecessor's.
+    // Connections accepted meanwhile are served; all others stay with the predecessor.
     await gateway.stop('linger')
     throw error
   }

@@ -1,4 +1,4 @@
-// What a process of the gateway is started with.
+// The options that a gateway process starts with, and the log lines about its configuration.
 
 import { resolveAddresses } from '../config/check/check-process.ts'
 import { QUICKSTART_FILE, formatQuickstartHints } from '../config/quickstart.ts'
@@ -7,17 +7,17 @@ import type { Config } from '../config/config-types.ts'
 import type { Log } from '../core/log.ts'
 
 export interface StartOptions {
-  /** Reads the configuration, again and again. */
+  /** Reads the configuration; called again for every reload. */
   readonly load: () => Config
-  /** Whether another reading could find something else: the quickstart and standard input stay what they are. */
+  /** Whether a reload can find a change: false for the quickstart and for standard input. */
   readonly mayChange: boolean
-  /** What was read from standard input; null when nothing was. */
+  /** The configuration read from standard input; null when it came from elsewhere. */
   readonly input: () => string | null
   readonly env: Readonly<Record<string, string | undefined>>
   readonly exit: (code: number) => void
 }
 
-/** A configuration as it was read at a moment, in milliseconds since 1970. */
+/** A configuration and when it was read, in milliseconds since 1970. */
 export interface LoadedConfig {
   readonly config: Config
   readonly readAt: number
@@ -34,7 +34,7 @@ export function logLoadedConfig({ file, warnings, resources }: Config, log: Log)
     log.write('warn', 'config', message, [])
 }
 
-/** Behind all lines so far. */
+/** Prints the quickstart hints after all log lines so far. */
 export function logConfigHints(
   { file, process: written }: Config,
   log: Log,

@@ -1,5 +1,5 @@
-// The worker processes of one gateway: started together, replaced when they die, told to reload, restarted without a
-// moment in which nobody serves, and stopped.
+// The worker processes of one gateway: starts them together, replaces those that die, reloads their configuration,
+// restarts them without interruption, and stops them.
 
 import { setTimeout } from 'node:timers/promises'
 import type { ConfigTexts } from '../config/load.ts'
@@ -14,29 +14,29 @@ import type { WorkerEndpoints, WorkerId } from './worker-messages.ts'
 import { WorkerProcess } from './worker-process.ts'
 import type { WorkerOptions } from './worker-process.ts'
 
-/** What else the supervisor does for its workers. */
+/** A service that the supervisor provides to its workers. */
 export interface WorkerService {
-  /** Before the worker has said anything. */
+  /** Called before the worker has sent anything. */
   workerStarted(id: WorkerId, link: ProcessLink): void
-  /** It serves. */
-  workerReady?(door: WorkerEndpoints): void
+  /** Called when the worker serves. */
+  workerReady?(worker: WorkerEndpoints): void
   workerGone(id: WorkerId): void
 }
 
 export interface SupervisorOptions extends WorkerOptions {
   readonly count: number
-  /** What they serve with. */
+  /** The configuration that the workers start with. */
   readonly written: ConfigTexts
   readonly log: Log
   readonly ports: SharedPorts
   readonly services: readonly WorkerService[]
-  /** Milliseconds that a worker has for what still runs when it is told to stop. */
+  /** Milliseconds that a stopping worker has for its running requests. */
   readonly deadline: number
-  /** Before another takes the place of one that died young. */
+  /** Waits before a worker that died early is replaced. */
   readonly wait?: (ms: number) => Promise<unknown>
 }
 
-/** A worker that ends sooner has died young: its successor waits, longer each time. */
+/** A worker that ends sooner has died early: its replacement waits, longer each time. */
 const EARLY_DEATH_MS = 60_000
 const MAX_BACKOFF = 30_000
 
@@ -46,30 +46,30 @@ const RELOAD_DEADLINE = 60_000
 interface WorkerSlot {
   readonly number: number
   worker: WorkerProcess
-  /** Workers in a row that died young. */
+  /** Workers of this slot in a row that died early. */
   earlyDeaths: number
 }
 
-/** What a worker loads: the section `config:` is in force as it was when its set began. */
+/** The configuration that a worker loads; the section `config:` is that of the start of the worker set. */
 export interface WorkerConfig {
   readonly begun: ConfigTexts
-  /** Null when nothing was reloaded since. */
+  /** Null when there was no reload since. */
   readonly now: ConfigTexts | null
 }
 
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #slots: WorkerSlot[] = []
-  /** All that live, also those that were replaced and finish what they have. */
+  /** All running workers, also replaced ones that finish their requests. */
   readonly #workers = new Set<WorkerProcess>()
-  /** The last one of each slot. */
+  /** The last epoch of each slot. */
   readonly #epochs = new Map<number, number>()
   #state: 'starting' | 'running' | 'stopping' = 'starting'
   #replaced = 0
   #deadline: number
-  /** What those that are seated serve with; one that replaces another is given it, whatever the files say now. */
+  /** The configuration of the workers in slots; a replacement gets it, even if the files have changed. */
   #inForce: WorkerConfig
-  /** A new worker must not miss a configuration that comes while it starts. */
+  /** Serializes reload and restart, so that a starting worker misses no configuration. */
   readonly #mutex = new Mutex()
 
   constructor(options: SupervisorOptions) {
@@ -84,16 +84,16 @@ export class Supervisor {
     return this.#slots.some(({ worker }) => worker.state === 'ready') ? 'ready' : 'starting'
   }
 
-  /** How many died and were replaced. */
+  /** Workers that died and were replaced. */
   get replacedCount(): number {
     return this.#replaced
   }
 
   /**
-   * Rejects with what the first one that cannot start has to say; then none is left, or none for long. Resolves, too,
-   * when somebody stops them meanwhile.
+   * Rejects with the error of the first worker that cannot start; then all have ended or are stopping. Also resolves when
+   * `stop` is called meanwhile.
    */
-  async start(manner: DrainMode = 'now'): Promise<void> {
+  async start(mode: DrainMode = 'now'): Promise<void> {
     if (this.#isStopping) return
     try {
       const workers = this.#fork(this.#options.count, this.#inForce)
@@ -103,64 +103,64 @@ export class Supervisor {
       this.#assignSlots(workers)
     } catch (error) {
       if (this.#isStopping) return
-      if (manner === 'now') this.#kill()
-      await this.stop(manner)
+      if (mode === 'now') this.#killAll()
+      await this.stop(mode)
       throw error
     }
   }
 
-  /** Each loads the configuration; rejects with what one of them has against it. */
+  /** Rejects with the error of a worker when no worker accepts the configuration. */
   reload(written: ConfigTexts): Promise<void> {
     return this.#mutex.run(() => this.#reload(written))
   }
 
-  /** A new set of workers takes over; when one of them cannot start, those that were there stay. */
+  /** Replaces all workers; if a new one cannot start, the old ones stay. */
   restart(written: ConfigTexts, count: number, deadline: number): Promise<void> {
     return this.#mutex.run(() => this.#restart(written, count, deadline))
   }
 
-  /** Resolves when all of them have ended. */
-  async stop(manner: DrainMode = 'now'): Promise<void> {
+  /** Resolves when all workers have ended. */
+  async stop(mode: DrainMode = 'now'): Promise<void> {
     this.#state = 'stopping'
-    // One that is stuck would keep its ports open.
-    if (manner === 'now') this.#options.ports.close()
-    for (const worker of this.#workers) worker.stop(manner, this.#deadline)
+    // Closed here because a worker that hangs would keep its ports open.
+    if (mode === 'now') this.#options.ports.close()
+    for (const worker of this.#workers) worker.stop(mode, this.#deadline)
     await Promise.all([...this.#workers].map(({ ended }) => ended))
   }
 
-  #kill(): void {
+  #killAll(): void {
     for (const worker of this.#workers) worker.kill()
   }
 
   async #reload(written: ConfigTexts): Promise<void> {
     const refused: [WorkerProcess, unknown][] = []
-    const told = new Set<WorkerProcess>()
-    let taken = 0
-    const tell = async ({ worker }: WorkerSlot): Promise<void> => {
-      if (told.has(worker)) return
-      told.add(worker)
+    const sent = new Set<WorkerProcess>()
+    let accepted = 0
+    const send = async ({ worker }: WorkerSlot): Promise<void> => {
+      if (sent.has(worker)) return
+      sent.add(worker)
       await worker.ready.catch(() => {})
       if (worker.state !== 'ready') return
       await worker.link.request(RELOAD_MESSAGE, written, RELOAD_DEADLINE).then(
-        () => taken++,
+        () => accepted++,
         (error: unknown) => refused.push([worker, error]),
       )
     }
-    await Promise.all(this.#slots.map(tell))
+    await Promise.all(this.#slots.map(send))
     const [first] = refused
-    if (first !== undefined && taken === 0) throw first[1]
+    if (first !== undefined && accepted === 0) throw first[1]
     this.#inForce = { ...this.#inForce, now: written }
-    // One that took a place meanwhile was given what was before.
-    await Promise.all(this.#slots.map(tell))
-    // What one of them has taken holds: those that could not begin anew with it.
+    // A worker that was started meanwhile has the old configuration.
+    await Promise.all(this.#slots.map(send))
+    // A configuration that one worker accepted is in force; workers that refused it are replaced.
     await Promise.all(refused.map(([worker, error]) => this.#replace(worker, error)))
   }
 
-  /** By one that serves before this one stops; where it cannot, the place is filled as if this one had died. */
+  /** Stops the worker once a replacement serves; if that fails, the slot is filled as if the worker had died. */
   async #replace(worker: WorkerProcess, error: unknown): Promise<void> {
     const { log } = this.#options
     const fields = ['worker', worker.id.slot, 'error', errorMessageOf(error)]
-    log.write('error', 'gateway', 'worker refused what others took', fields)
+    log.write('error', 'gateway', 'worker refused the new config', fields)
     const slot = this.#slots.find((other) => other.worker === worker)
     if (slot === undefined || this.#isStopping) return
     const next = this.#forkFor(slot.number, this.#inForce)
@@ -169,7 +169,7 @@ export class Supervisor {
       () => false,
     )
     if (this.#isStopping) return
-    // It may have died meanwhile, and have been replaced.
+    // The worker may have died meanwhile and have been replaced.
     if (serves && slot.worker === worker) slot.worker = next
     else next.stop('linger', this.#deadline)
     worker.stop('linger', this.#deadline)
@@ -184,7 +184,7 @@ export class Supervisor {
       await Promise.all(workers.map(({ ready }) => ready))
     } catch (error) {
       if (this.#isStopping) return
-      // They may have connections already.
+      // The new workers may have connections already.
       for (const worker of workers) worker.stop('linger', deadline)
       throw error
     }
@@ -214,7 +214,7 @@ export class Supervisor {
     ports.serve(worker.link)
     for (const service of services) service.workerStarted(worker.id, worker.link)
     void worker.ended.then(() => this.#ended(worker))
-    void this.#await(worker)
+    void this.#reportStart(worker)
     return worker
   }
 
@@ -223,7 +223,7 @@ export class Supervisor {
     for (const worker of workers)
       this.#slots.push({ number: worker.id.slot, worker, earlyDeaths: 0 })
     this.#prunePorts()
-    // One may have served and died before the last was there.
+    // A worker may have served and died before the last one was ready.
     for (const slot of this.#slots) if (slot.worker.state === 'gone') void this.#died(slot)
   }
 
@@ -240,13 +240,13 @@ export class Supervisor {
     const how = await slot.worker.ended
     const fields = ['worker', slot.number, 'how', how]
     this.#options.log.write('error', 'gateway', 'worker died', fields)
-    const isYoung = performance.now() - slot.worker.since < EARLY_DEATH_MS
-    slot.earlyDeaths = isYoung ? slot.earlyDeaths + 1 : 1
+    const isEarly = performance.now() - slot.worker.since < EARLY_DEATH_MS
+    slot.earlyDeaths = isEarly ? slot.earlyDeaths + 1 : 1
     const before = slot.worker
     const { wait = waitUnreferenced } = this.#options
     const delay = backoffMs(slot.earlyDeaths)
     if (delay > 0) await wait(delay)
-    // A restart may have filled the place.
+    // A restart may have filled the slot.
     if (this.#isStopping || slot.worker !== before || !this.#slots.includes(slot)) return
     slot.worker = this.#forkFor(slot.number, this.#inForce)
     const replaced = (): void => {
@@ -256,32 +256,32 @@ export class Supervisor {
     await slot.worker.ready.then(replaced, () => {})
   }
 
-  async #await({ id, ready, endpoints }: WorkerProcess): Promise<void> {
+  async #reportStart({ id, ready, endpoints }: WorkerProcess): Promise<void> {
     const { log, services } = this.#options
     try {
       await ready
       for (const service of services) service.workerReady?.(endpoints)
       log.write('info', 'gateway', 'worker started', ['worker', id.slot, 'pid', endpoints.pid])
     } catch (error) {
-      // At the first start it is the whole gateway that cannot, and that is told once.
+      // At the first start `start` rejects, and its caller logs the error.
       if (this.#state !== 'running') return
       const reason = errorMessageOf(error)
       log.write('error', 'gateway', 'worker cannot start', ['worker', id.slot, 'error', reason])
     }
   }
 
-  /** A port that a dead worker had and no other has is not known to be unwanted before all are there again. */
+  /** Only when all workers are ready: a worker that is being replaced will ask for its ports again. */
   #prunePorts(): void {
     if (this.#slots.every(({ worker }) => worker.state === 'ready')) this.#options.ports.prune()
   }
 }
 
-/** 0, 1, 2, 4 … seconds. */
-function backoffMs(falls: number): number {
-  return falls <= 1 ? 0 : Math.min(MAX_BACKOFF, 1000 * 2 ** (falls - 2))
+/** Milliseconds: 0, then 1, 2, 4 … seconds. */
+function backoffMs(earlyDeaths: number): number {
+  return earlyDeaths <= 1 ? 0 : Math.min(MAX_BACKOFF, 1000 * 2 ** (earlyDeaths - 2))
 }
 
-/** Keeps no process alive. */
+/** Does not keep the process alive. */
 function waitUnreferenced(ms: number): Promise<unknown> {
   return setTimeout(ms, undefined, { ref: false })
 }

@@ -1,4 +1,4 @@
-// What a process that was started as a worker is told by the one that started it.
+// What a worker process gets from the supervisor that started it.
 
 import type { SendHandle } from 'node:child_process'
 import { ProcessLink } from '../core/process-link.ts'
@@ -7,43 +7,43 @@ import { ListeningSockets } from '../core/listening-sockets.ts'
 import { CHILD_STARTED_MESSAGE, CHILD_ENDED_MESSAGE } from './worker-messages.ts'
 import type { WorkerEndpoints, WorkerId } from './worker-messages.ts'
 
-/** A variable of the environment; taken out of it before anybody else could be given it. */
+/** Environment variable; deleted at once, so no child process inherits it. */
 export const WORKER_VARIABLE = 'GATEWAY_WORKER'
 
-/** A worker's place among the others. */
+/** The identity of a worker, and its connections to the supervisor. */
 export interface WorkerContext extends WorkerId {
-  /** Private to this gateway's processes. */
+  /** The private folder of this gateway's processes. */
   readonly folder: string
-  /** In there. */
+  /** The sockets of this worker in that folder. */
   readonly sockets: ListeningSockets
-  /** To the supervisor. */
+  /** The link to the supervisor. */
   readonly link: ProcessLink
-  /** Tells the supervisor of child processes. */
+  /** Reports child processes to the supervisor. */
   readonly childObserver: { began(pid: number): void; over(pid: number): void }
 }
 
-/** Null in a process that somebody else started. */
+/** Null in a process that no supervisor started. */
 export function readWorkerContext(env = process.env): WorkerContext | null {
   const text = env[WORKER_VARIABLE]
   delete env[WORKER_VARIABLE]
   if (text === undefined || process.send === undefined) return null
   const { slot, epoch, folder } = JSON.parse(text) as WorkerId & { folder: string }
   const link = new ProcessLink((message, handle) => {
-    // Whoever is gone is told of by `disconnect`.
+    // A lost supervisor is reported by the event `disconnect`.
     if (process.connected) process.send?.(message, handle, {}, () => {})
   })
   process.on('message', (message, handle) =>
     link.receive(message, handle as SendHandle | undefined),
   )
   process.once('disconnect', () => link.close())
-  const witness = {
+  const childObserver = {
     began: (pid: number) => link.notify(CHILD_STARTED_MESSAGE, pid),
     over: (pid: number) => link.notify(CHILD_ENDED_MESSAGE, pid),
   }
-  return { slot, epoch, folder, sockets: new ListeningSockets(), link, childObserver: witness }
+  return { slot, epoch, folder, sockets: new ListeningSockets(), link, childObserver }
 }
 
-/** Where a worker is asked what one process would be asked; nobody but its supervisor can. */
+/** The private sockets on which the supervisor reads admin data and statistics of a worker. */
 export function workerSocketsOf(
   id: WorkerId,
   folder: string,
@@ -52,7 +52,7 @@ export function workerSocketsOf(
   return { admin: `${path}.admin`, stats: `${path}.stats` }
 }
 
-/** Where the supervisor answers for all workers, to each of them. */
+/** The private socket on which the supervisor serves the aggregated page to its workers. */
 export function supervisorSocketIn(folder: string): string {
   return `${folder}/front`
 }

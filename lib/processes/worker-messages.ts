@@ -1,58 +1,56 @@
-// What a supervisor and its workers say to each other over their link, by the name that it travels under.
+// The messages between the supervisor and its workers: the names that they are sent under, and their shapes.
 
-/** From a worker, asked: what it shall serve with, a `WorkerConfig`. */
+/** Request of a worker: the configuration to serve with, a `WorkerConfig`. */
 export const CONFIG_MESSAGE = 'workers.config'
 
-/** From a worker: it serves. */
+/** From a worker: it is ready to serve. */
 export const READY_MESSAGE = 'workers.ready'
 
-/** From a worker, asked: the reason why it cannot. The answer is that it was heard. */
+/** Request of a worker: why it cannot start. The answer confirms that the message arrived. */
 export const FAILED_MESSAGE = 'workers.failed'
 
-/** To a worker: a `DrainMode`. */
+/** To a worker: stop, with a `DrainMode`. */
 export const STOP_MESSAGE = 'workers.stop'
 
-/** From a worker, asked: it has stopped, and what it counted can be read for the last time. */
+/** Request of a worker: it has stopped, and its counts can be read for the last time. */
 export const STOPPED_MESSAGE = 'workers.last-words'
 
-/** To a worker, asked: a configuration as it was written; answered when it is in force. */
+/** Request to a worker: load this configuration; answered when it is in force. */
 export const RELOAD_MESSAGE = 'workers.reload'
 
-/** To a worker, asked: whether it still does anything at all. */
+/** Request to a worker: answer, to show that it does not hang. */
 export const ALIVE_MESSAGE = 'workers.alive'
 
-/** From a worker: the number of a child process that leads a group, as it begins and when it is over. */
+/** From a worker: the pid of a child process that leads a process group, when it starts and when it has ended. */
 export const CHILD_STARTED_MESSAGE = 'workers.child'
 export const CHILD_ENDED_MESSAGE = 'workers.childless'
 
-/** From a worker, asked: a port to be opened for it; an `OpenPortAnswer`. */
+/** Request of a worker: open this port; answered with an `OpenPortAnswer`. */
 export const OPEN_PORT_MESSAGE = 'workers.open'
 
-/** From a worker: the key of a port that it serves no longer. */
+/** From a worker: the key of a port that it no longer serves. */
 export const CLOSE_PORT_MESSAGE = 'workers.close'
 
-/** To a worker: a `ConnectionDelivery`, and the connection. Its number comes back in one of the two words below it. */
+/** To a worker: a `ConnectionDelivery` with the connection. The worker returns its number in one of the next two messages. */
 export const CONNECTION_MESSAGE = 'workers.connection'
 export const CONNECTION_TAKEN_MESSAGE = 'workers.taken'
 export const CONNECTION_REFUSED_MESSAGE = 'workers.refused'
 
-/** A connection on its way to a worker. */
+/** A connection that is sent to a worker. */
 export interface ConnectionDelivery {
-  /** Of the port it came in by. */
+  /** The key of the port that accepted it. */
   readonly key: string
   readonly number: number
 }
 
-// How the processes of one gateway are told apart.
-
 export interface WorkerId {
   /** From 1; a worker that replaces another takes its slot. */
   readonly slot: number
-  /** Never the same twice for a slot. */
+  /** Increases with each worker of the slot. */
   readonly epoch: number
 }
 
-/** Where a worker can be asked what one process would be asked. */
+/** The sockets on which the supervisor asks a worker. */
 export interface WorkerEndpoints extends WorkerId {
   readonly pid: number
   /** Paths of unix sockets. */
@@ -60,34 +58,33 @@ export interface WorkerEndpoints extends WorkerId {
   readonly stats: string
 }
 
-// What workers and their supervisor say when a connection goes from one worker to another. Shapes only: they travel as JSON,
-// with the connection beside them.
+// Messages about connections that one worker hands over to another, sent as JSON with the connection attached.
 
-/** A worker can be given connections from now on. */
+/** From a worker: it accepts connections from now on. */
 export const HANDOVER_JOIN = 'giving.join'
 
-/** And from now on no longer: what it had to answer is answered. */
+/** From a worker: it accepts no more connections. */
 export const HANDOVER_LEAVE = 'giving.leave'
 
-/** To every worker: the names of all that can. */
+/** To every worker: the names of all workers that accept connections. */
 export const HANDOVER_PEERS = 'giving.peers'
 
-/** From a worker: a `Given`, and the connection. `HANDOVER_DONE` with its number follows when it was taken, or never will be. */
+/** From a worker: a `HandoverMessage` with the connection. `HANDOVER_DONE` with its number follows when it was accepted or lost. */
 export const HANDOVER_OFFER = 'giving.give'
 export const HANDOVER_DONE = 'giving.given'
 
-/** To a worker: the same, for another one or, when that is gone, its own. `TAKEN` with its number follows. */
+/** To the target worker, or back to the sender if the target is gone. `HANDOVER_ACCEPTED` with its number follows. */
 export const HANDOVER_DELIVER = 'giving.take'
 export const HANDOVER_ACCEPTED = 'giving.taken'
 
 export interface HandoverMessage {
   readonly number: number
-  /** The worker it is for. */
+  /** The target worker. */
   readonly to: string
-  /** The port it came in by, as the configuration has it. */
+  /** The port of the configuration that accepted the connection. */
   readonly port: number
-  /** What was read of it and not answered, in base64. */
+  /** Bytes that were read and not processed, in base64. */
   readonly unread: string
-  /** How often it changed hands, this time included. */
+  /** How often the connection was handed over, including this time. */
   readonly handoverCount: number
 }

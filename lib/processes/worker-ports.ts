@@ -1,5 +1,5 @@
-// The ports of a gateway of several workers: each is opened once, by the supervisor, and its connections go to the workers
-// in turn. One that a worker has not taken when it ends, or closes the port, goes to the next.
+// The ports of a gateway with several workers. The supervisor opens each port once and gives its connections to the workers
+// in turn; a connection that a worker had not taken when it ended or closed the port goes to the next worker.
 
 import type { SendHandle } from 'node:child_process'
 import { createServer } from 'node:net'
@@ -25,20 +25,20 @@ import {
 } from './worker-messages.ts'
 import type { ConnectionDelivery } from './worker-messages.ts'
 
-/** What a worker is told when it asks for a port; `code` as Node has it when it cannot be had. */
+/** The answer to a worker that asks for a port; `code` is Node's error code. */
 type OpenPortAnswer =
   { readonly port: number } | { readonly code: string | undefined; readonly message: string }
 
-/** Connections that a worker was given and has not taken yet; one that is so busy gets no more. */
+/** Connections that a worker was sent and has not taken yet; a worker with so many gets no more. */
 const MAX_UNTAKEN = 64
 
-/** Connections that wait because every worker is that busy, or none is there; above that they are closed. */
+/** Connections that wait because every worker is busy or none runs; more are closed. */
 const MAX_WAITING = 4096
 
-/** Nobody waits longer for a worker. */
+/** A connection waits at most this long for a worker. */
 const WAIT_MS = 10_000
 
-/** A connection that is still not taken was lost on its way, for want of file descriptors mostly, or its worker stands still. */
+/** After this time a connection counts as lost: file descriptors ran out, or the worker hangs. */
 const TAKE_MS = 30_000
 
 const SWEEP_MS = 1_000
@@ -50,10 +50,10 @@ interface WaitingConnection {
 
 interface SharedPort {
   readonly key: string
-  readonly place: PortAddress
-  /** Null while the same port is open at another address, which those who serve it want by now. */
+  readonly address: PortAddress
+  /** Null while the same port is open at another address, because newer workers want that one. */
   opened: OpenedPort | null
-  /** Who serves it, in turn. */
+  /** The workers that serve it, in turn. */
   readonly workers: PortWorker[]
   nextIndex: number
   readonly waiting: WaitingConnection[]
@@ -71,7 +71,7 @@ interface DeliveredConnection {
   readonly until: number
 }
 
-/** What both sides call it. */
+/** The key that supervisor and workers use for a port. */
 function portKeyOf({ host, port }: PortAddress): string {
   return `${host} ${port}`
 }
@@ -79,55 +79,55 @@ function portKeyOf({ host, port }: PortAddress): string {
 export interface SharedPortsOptions {
   readonly openPort: OpenPort
   readonly refusals: RefusalCounter
-  /** A port cannot take a connection just now. */
-  readonly troubled: (key: string, error: Error) => void
+  /** Reports that a port cannot accept connections now. */
+  readonly reportError: (key: string, error: Error) => void
   readonly descriptors?: FileDescriptors
 }
 
 export class SharedPorts {
   readonly #openPort: OpenPort
   readonly #refusals: RefusalCounter
-  readonly #troubled: (key: string, error: Error) => void
+  readonly #reportError: (key: string, error: Error) => void
   readonly #descriptors: FileDescriptors
   /** By host and port. */
   readonly #ports = new Map<string, SharedPort>()
-  /** One is opened after the other: two workers may ask for the same. */
+  /** Ports are opened one after the other, as two workers may ask for the same. */
   readonly #mutex = new Mutex()
   #state: 'open' | 'closed' = 'open'
   readonly #workers = new Map<ProcessLink, PortWorker>()
   readonly #delivered = new Map<number, DeliveredConnection>()
-  #last = 0
+  #lastNumber = 0
   #timer: NodeJS.Timeout | null = null
 
-  constructor({ openPort, refusals, troubled, descriptors }: SharedPortsOptions) {
+  constructor({ openPort, refusals, reportError, descriptors }: SharedPortsOptions) {
     this.#openPort = openPort
     this.#refusals = refusals
-    this.#troubled = troubled
+    this.#reportError = reportError
     this.#descriptors = descriptors ?? new FileDescriptors()
   }
 
-  /** A worker that may ask for ports from now on. */
+  /** Lets a worker ask for ports from now on. */
   serve(link: ProcessLink): void {
-    const holder: PortWorker = { link, untaken: 0 }
-    this.#workers.set(link, holder)
-    link.on(OPEN_PORT_MESSAGE, (place) => this.#openFor(holder, place as PortAddress))
-    const close = async (key: string): Promise<void> => this.#closeFor(holder, key)
+    const worker: PortWorker = { link, untaken: 0 }
+    this.#workers.set(link, worker)
+    link.on(OPEN_PORT_MESSAGE, (address) => this.#openFor(worker, address as PortAddress))
+    const close = async (key: string): Promise<void> => this.#closeFor(worker, key)
     link.on(CLOSE_PORT_MESSAGE, (key) => void this.#mutex.run(() => close(String(key))))
     link.on(CONNECTION_TAKEN_MESSAGE, (number) => this.#connectionTaken(Number(number)))
     link.on(CONNECTION_REFUSED_MESSAGE, (number) => this.#takeBack(Number(number)))
   }
 
-  /** The worker is gone. */
+  /** Called when the worker is gone. */
   forget(link: ProcessLink): void {
-    const holder = this.#workers.get(link)
-    if (holder === undefined) return
+    const worker = this.#workers.get(link)
+    if (worker === undefined) return
     this.#workers.delete(link)
-    for (const port of this.#ports.values()) removePortWorker(port, holder)
-    for (const [number, given] of this.#delivered)
-      if (given.worker === holder) this.#takeBack(number)
+    for (const port of this.#ports.values()) removePortWorker(port, worker)
+    for (const [number, delivery] of this.#delivered)
+      if (delivery.worker === worker) this.#takeBack(number)
   }
 
-  /** Closes what no worker serves any more; for a moment when all of them are there. */
+  /** Closes ports that no worker serves; called only while all workers are ready. */
   prune(): void {
     for (const port of this.#ports.values()) if (port.workers.length === 0) this.#close(port)
   }
@@ -139,52 +139,53 @@ export class SharedPorts {
     this.#delivered.clear()
   }
 
-  async #openFor(holder: PortWorker, place: PortAddress): Promise<OpenPortAnswer> {
+  async #openFor(worker: PortWorker, address: PortAddress): Promise<OpenPortAnswer> {
     try {
-      const port = await this.#mutex.run(() => this.#opened(place))
-      if (this.#workers.has(holder.link)) port.workers.push(holder)
+      const port = await this.#mutex.run(() => this.#ensureOpen(address))
+      if (this.#workers.has(worker.link)) port.workers.push(worker)
       this.#serveWaiting(port)
-      return { port: port.opened?.port ?? place.port }
+      return { port: port.opened?.port ?? address.port }
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       return { code, message }
     }
   }
 
-  /** A port is at one address: who asks for it at another has a newer configuration, or goes back to the one before. */
-  async #opened(place: PortAddress): Promise<SharedPort> {
-    this.#mustBeOpen()
-    const key = portKeyOf(place)
+  /** A port is open at one address: a worker that asks for another has a newer configuration, or returns to the old one. */
+  async #ensureOpen(address: PortAddress): Promise<SharedPort> {
+    this.#assertOpen()
+    const key = portKeyOf(address)
     const known = this.#ports.get(key)
     if (known !== undefined && known.opened !== null) return known
-    const rival = this.#sameNumberAs(place)
-    rival?.opened?.close()
-    if (rival !== undefined) rival.opened = null
-    const port = known ?? { key, place, opened: null, workers: [], nextIndex: 0, waiting: [] }
+    const conflicting = this.#findConflicting(address)
+    conflicting?.opened?.close()
+    if (conflicting !== undefined) conflicting.opened = null
+    const port = known ?? { key, address, opened: null, workers: [], nextIndex: 0, waiting: [] }
     try {
       await this.#listen(port)
     } catch (error) {
-      if (rival !== undefined) await this.#revive(rival)
+      if (conflicting !== undefined) await this.#reopen(conflicting)
       throw error
     }
     this.#ports.set(key, port)
     return port
   }
 
-  #sameNumberAs({ host, port }: PortAddress): SharedPort | undefined {
+  #findConflicting({ host, port }: PortAddress): SharedPort | undefined {
     if (port === 0) return undefined
-    const isRival = ({ place }: SharedPort): boolean => place.port === port && place.host !== host
-    return [...this.#ports.values()].find(isRival)
+    const conflicts = ({ address }: SharedPort): boolean =>
+      address.port === port && address.host !== host
+    return [...this.#ports.values()].find(conflicts)
   }
 
-  async #revive(port: SharedPort): Promise<void> {
+  async #reopen(port: SharedPort): Promise<void> {
     if (port.opened !== null || port.workers.length === 0 || this.#state === 'closed') return
-    await this.#listen(port).catch((error: Error) => this.#troubled(port.key, error))
+    await this.#listen(port).catch((error: Error) => this.#reportError(port.key, error))
   }
 
   async #listen(port: SharedPort): Promise<void> {
     const server: Server = createServer({ ...TCP_OPTIONS, pauseOnConnect: true }, (socket) => {
-      // Each is held until a worker has it. Without a number the system would close it, and nobody would know.
+      // Held until a worker has taken it. Without a free descriptor the system would close it, and nothing would be counted.
       const isShort = this.#descriptors.leavesTooFew(descriptorOf(socket))
       if (isShort) this.#refusals.count('descriptors', this.#descriptors.limit)
       const handle = takeHandleAndDestroy(socket)
@@ -192,21 +193,21 @@ export class SharedPorts {
       if (isShort) closeHandle(handle)
       else this.#deliver(port, handle)
     })
-    const opened = await this.#openPort(server, port.place)
+    const opened = await this.#openPort(server, port.address)
     if (this.#state === 'closed') opened.close()
-    this.#mustBeOpen()
+    this.#assertOpen()
     port.opened = opened
-    server.on('error', (error) => this.#troubled(port.key, error))
+    server.on('error', (error) => this.#reportError(port.key, error))
   }
 
-  #mustBeOpen(): void {
+  #assertOpen(): void {
     if (this.#state === 'closed') throw new Error('the gateway is stopping')
   }
 
-  #closeFor(holder: PortWorker, key: string): void {
+  #closeFor(worker: PortWorker, key: string): void {
     const port = this.#ports.get(key)
     if (port === undefined) return
-    removePortWorker(port, holder)
+    removePortWorker(port, worker)
     if (port.workers.length === 0) this.#close(port)
   }
 
@@ -214,58 +215,59 @@ export class SharedPorts {
     this.#ports.delete(port.key)
     port.opened?.close()
     port.opened = null
-    const rival = this.#sameNumberAs(port.place)
-    if (rival !== undefined) void this.#mutex.run(() => this.#revive(rival))
+    const conflicting = this.#findConflicting(port.address)
+    if (conflicting !== undefined) void this.#mutex.run(() => this.#reopen(conflicting))
     for (const { handle } of port.waiting.splice(0)) closeHandle(handle)
   }
 
   #deliver(port: SharedPort, handle: SendHandle): void {
-    const holder = selectNextWorker(port)
-    if (holder === undefined) return this.#await(port, handle)
-    const number = ++this.#last
-    holder.untaken++
+    const worker = selectNextWorker(port)
+    if (worker === undefined) return this.#wait(port, handle)
+    const number = ++this.#lastNumber
+    worker.untaken++
     this.#delivered.set(number, {
       port,
-      worker: holder,
+      worker,
       handle,
       until: performance.now() + TAKE_MS,
     })
-    this.#watch()
-    holder.link.notify(CONNECTION_MESSAGE, { key: port.key, number }, handle)
+    this.#startSweeping()
+    worker.link.notify(CONNECTION_MESSAGE, { key: port.key, number }, handle)
   }
 
   #connectionTaken(number: number): void {
-    const given = this.#forgetGiven(number)
-    if (given === undefined) return
-    closeHandle(given.handle)
-    this.#serveWaiting(given.port)
+    const delivery = this.#removeDelivery(number)
+    if (delivery === undefined) return
+    closeHandle(delivery.handle)
+    this.#serveWaiting(delivery.port)
   }
 
   #takeBack(number: number): void {
-    const given = this.#forgetGiven(number)
-    if (given === undefined) return
-    if (this.#ports.get(given.port.key) === given.port) this.#deliver(given.port, given.handle)
-    else closeHandle(given.handle)
+    const delivery = this.#removeDelivery(number)
+    if (delivery === undefined) return
+    if (this.#ports.get(delivery.port.key) === delivery.port)
+      this.#deliver(delivery.port, delivery.handle)
+    else closeHandle(delivery.handle)
   }
 
-  #forgetGiven(number: number): DeliveredConnection | undefined {
-    const given = this.#delivered.get(number)
-    if (given === undefined) return undefined
+  #removeDelivery(number: number): DeliveredConnection | undefined {
+    const delivery = this.#delivered.get(number)
+    if (delivery === undefined) return undefined
     this.#delivered.delete(number)
-    given.worker.untaken--
-    return given
+    delivery.worker.untaken--
+    return delivery
   }
 
-  #await(port: SharedPort, handle: SendHandle): void {
+  #wait(port: SharedPort, handle: SendHandle): void {
     if (port.waiting.length >= MAX_WAITING) {
       this.#refusals.count('workers', MAX_WAITING)
       return closeHandle(handle)
     }
     port.waiting.push({ handle, until: performance.now() + WAIT_MS })
-    this.#watch()
+    this.#startSweeping()
   }
 
-  #watch(): void {
+  #startSweeping(): void {
     this.#timer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
   }
 
@@ -280,10 +282,10 @@ export class SharedPorts {
     const now = performance.now()
     for (const [number, { until }] of this.#delivered) {
       if (until > now) break
-      // The worker may still take it: nobody else may have it then.
+      // Not given to another worker: this one may still take it.
       this.#connectionTaken(number)
     }
-    let left = this.#delivered.size
+    let remaining = this.#delivered.size
     for (const { waiting } of this.#ports.values()) {
       while ((waiting[0]?.until ?? Infinity) < now) {
         const first = waiting.shift()
@@ -291,9 +293,9 @@ export class SharedPorts {
         this.#refusals.count('workers', MAX_WAITING)
         closeHandle(first.handle)
       }
-      left += waiting.length
+      remaining += waiting.length
     }
-    if (left > 0 || this.#timer === null) return
+    if (remaining > 0 || this.#timer === null) return
     clearInterval(this.#timer)
     this.#timer = null
   }
@@ -307,19 +309,18 @@ function selectNextWorker(port: SharedPort): PortWorker | undefined {
   const { workers } = port
   for (let tries = 0; tries < workers.length; tries++) {
     port.nextIndex = (port.nextIndex + 1) % workers.length
-    const holder = workers[port.nextIndex]
-    if (holder !== undefined && hasRoomForConnection(holder)) return holder
+    const worker = workers[port.nextIndex]
+    if (worker !== undefined && hasRoomForConnection(worker)) return worker
   }
   return undefined
 }
 
-function removePortWorker({ workers }: SharedPort, holder: PortWorker): void {
-  const at = workers.indexOf(holder)
+function removePortWorker({ workers }: SharedPort, worker: PortWorker): void {
+  const at = workers.indexOf(worker)
   if (at >= 0) workers.splice(at, 1)
 }
 
-// The ports of a worker: the supervisor has them open, and sends the connections that are this worker's.
-
+/** The ports of one worker: the supervisor has them open and sends the connections. */
 export class WorkerPorts {
   readonly #link: ProcessLink
   readonly #servers = new Map<string, Server>()
@@ -331,12 +332,12 @@ export class WorkerPorts {
     })
   }
 
-  readonly open: OpenPort = async (server, place) => {
-    const key = portKeyOf(place)
-    // Before it is asked for: the first connection may be as fast as the answer.
+  readonly open: OpenPort = async (server, address) => {
+    const key = portKeyOf(address)
+    // Before the request: the first connection may arrive before the answer.
     this.#servers.set(key, server)
     try {
-      const answer = (await this.#link.request(OPEN_PORT_MESSAGE, place)) as OpenPortAnswer
+      const answer = (await this.#link.request(OPEN_PORT_MESSAGE, address)) as OpenPortAnswer
       if ('port' in answer) return { port: answer.port, close: () => this.#close(key) }
       throw Object.assign(new Error(answer.message), { code: answer.code })
     } catch (error) {
@@ -351,7 +352,7 @@ export class WorkerPorts {
 
   #receive({ key, number }: ConnectionDelivery, handle: SendHandle): void {
     const server = this.#servers.get(key)
-    // Told before the first byte is read: a connection that was not taken can be given to another worker.
+    // Sent before the first byte is read: a connection that was not taken can be given to another worker.
     this.#link.notify(
       server === undefined ? CONNECTION_REFUSED_MESSAGE : CONNECTION_TAKEN_MESSAGE,
       number,

@@ -1,4 +1,4 @@
-// One worker as the supervisor has it: a process, the link to it, and what became of it.
+// A worker as the supervisor sees it: the process, the link to it, and its state.
 
 import { fork } from 'node:child_process'
 import type { ChildProcess, SendHandle } from 'node:child_process'
@@ -11,29 +11,29 @@ import type { WorkerEndpoints, WorkerId } from './worker-messages.ts'
 
 export interface WorkerOptions {
   readonly folder: string
-  /** Milliseconds until it must serve. */
+  /** Milliseconds until the worker must serve. */
   readonly startDeadline?: number
-  /** Milliseconds it has beyond its own deadline when it is told to stop. */
+  /** Milliseconds that a stopping worker gets in addition to its own deadline. */
   readonly killGrace?: number
-  /** Its file and its arguments; those of this process unless a spec has others. */
+  /** File and arguments of the worker; specs set others than those of this process. */
   readonly program?: readonly string[]
 }
 
 type WorkerState = 'starting' | 'ready' | 'stopping' | 'gone'
 
-/** As told to those who look after it: `code 1`, `signal SIGKILL`. */
+/** `code 1`, `signal SIGKILL` or the message of a failed start. */
 type ExitDescription = string
 
-/** A worker that does not serve after this never will. */
+/** After this time a starting worker is killed. */
 const START_DEADLINE = 60_000
 
-/** What a worker still has for its child processes after its own deadline, before it is ended from outside. */
+/** Time for a worker to end its child processes after its own deadline, before it is killed. */
 const KILL_GRACE = 10_000
 
 export class WorkerProcess {
   readonly id: WorkerId
   readonly link: ProcessLink
-  /** Rejects when it ends before it serves. */
+  /** Rejects when the worker ends before it serves. */
   readonly ready: Promise<void>
   readonly ended: Promise<ExitDescription>
   readonly since = performance.now()
@@ -51,7 +51,7 @@ export class WorkerProcess {
     this.#killGrace = killGrace
     this.#child = forkWorker(program, JSON.stringify({ ...id, folder }))
     this.link = new ProcessLink((message, handle) => {
-      // What cannot be sent is told of when the process has ended.
+      // A failed send needs no report: `exit` follows.
       if (this.#child.connected) this.#child.send(message, handle, {}, () => {})
     })
     this.#child.on('message', (message, handle) =>
@@ -59,7 +59,7 @@ export class WorkerProcess {
     )
     this.ended = this.#whenEnded()
     this.ready = this.#whenReady()
-    // Nobody may be waiting when it fails.
+    // The rejection may have no other handler.
     this.ready.catch(() => {})
     this.#timer = setTimeout(() => this.kill(), startDeadline).unref()
   }
@@ -72,11 +72,11 @@ export class WorkerProcess {
     return { ...this.id, ...workerSocketsOf(this.id, this.#folder), pid: this.#child.pid ?? 0 }
   }
 
-  /** `deadline`: milliseconds it was told to have for what runs. */
-  stop(manner: DrainMode, deadline: number): void {
+  /** `deadline`: milliseconds that the worker has for its running requests. */
+  stop(mode: DrainMode, deadline: number): void {
     if (this.#state === 'gone') return
     this.#state = 'stopping'
-    this.link.notify(STOP_MESSAGE, manner)
+    this.link.notify(STOP_MESSAGE, mode)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.kill(), deadline + this.#killGrace)
   }
@@ -105,7 +105,7 @@ export class WorkerProcess {
       this.link.on(READY_MESSAGE, () => resolve())
       this.link.on(FAILED_MESSAGE, (message) => reject(new Error(String(message))))
       void this.ended.then((how) =>
-        reject(new Error(`worker ${this.id.slot} has ended before it served: ${how}`)),
+        reject(new Error(`worker ${this.id.slot} exited before it was ready: ${how}`)),
       )
     })
     clearTimeout(this.#timer)
@@ -113,9 +113,9 @@ export class WorkerProcess {
   }
 }
 
-function forkWorker([file = '', ...args]: readonly string[], seat: string): ChildProcess {
+function forkWorker([file = '', ...args]: readonly string[], context: string): ChildProcess {
   const child = fork(file, args, {
-    env: { ...process.env, [WORKER_VARIABLE]: seat },
+    env: { ...process.env, [WORKER_VARIABLE]: context },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   unblockStdout()

@@ -1,4 +1,4 @@
-// Ends workers that do not answer any more: one that hangs would be given its share of the connections for ever.
+// Kills workers that hang, and ends child processes that dead workers left.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,20 +9,21 @@ import type { WorkerService } from './supervisor.ts'
 import { ALIVE_MESSAGE, CHILD_ENDED_MESSAGE, CHILD_STARTED_MESSAGE } from './worker-messages.ts'
 import type { WorkerEndpoints, WorkerId } from './worker-messages.ts'
 
-/** Between an answer and the next question. */
+/** From one answer to the next check. */
 const CHECK_INTERVAL_MS = 5_000
 
-/** More than the largest configuration takes to load. */
+/** Longer than the largest configuration takes to load. */
 const MAX_SILENCE_MS = 60_000
 
 export interface WatchdogOptions {
   readonly log: Log
-  /** Ends it without a word to it. */
+  /** Kills the process. */
   readonly kill: (pid: number) => void
   readonly checkIntervalMs?: number
   readonly maxSilenceMs?: number
 }
 
+/** Kills workers that do not answer: a worker that hangs would still get its share of the connections. */
 export class Watchdog implements WorkerService {
   readonly #options: Required<WatchdogOptions>
   readonly #links = new Map<string, ProcessLink>()
@@ -35,52 +36,51 @@ export class Watchdog implements WorkerService {
     this.#links.set(workerNameOf(id), link)
   }
 
-  workerReady(door: WorkerEndpoints): void {
-    void this.#watch(door)
+  workerReady(worker: WorkerEndpoints): void {
+    void this.#watch(worker)
   }
 
   workerGone(id: WorkerId): void {
     this.#links.delete(workerNameOf(id))
   }
 
-  async #watch(door: WorkerEndpoints): Promise<void> {
+  async #watch(worker: WorkerEndpoints): Promise<void> {
     const { checkIntervalMs, maxSilenceMs, log, kill } = this.#options
     for (;;) {
-      const link = this.#links.get(workerNameOf(door))
+      const link = this.#links.get(workerNameOf(worker))
       if (link === undefined) return
       try {
         await link.request(ALIVE_MESSAGE, null, maxSilenceMs)
       } catch {
-        // It is gone, which is told elsewhere.
+        // The worker has ended, which the supervisor reports.
         if (link.isClosed) return
-        log.write('error', 'gateway', 'worker hangs', [
+        log.write('error', 'gateway', 'worker does not respond', [
           'worker',
-          door.slot,
+          worker.slot,
           'silent',
           `${maxSilenceMs}ms`,
         ])
-        return kill(door.pid)
+        return kill(worker.pid)
       }
       await wait(checkIntervalMs, undefined, { ref: false })
     }
   }
 }
 
-// Ends what a dead worker left running: child processes that do not end with their input would stay for ever.
-
-/** From SIGTERM to SIGKILL. */
+/** Milliseconds from SIGTERM to SIGKILL. */
 const TERM_GRACE = 3_000
 
-/** More than a worker may have; what is above is not looked after. */
+/** More than a worker may have; further ones are not ended. */
 const MAX_CHILDREN = 65_536
 
-/** Each leads a group; by its number, and when it began, for numbers are given again. */
+/** Leaders of process groups by pid, with their start time because the system reuses pids. */
 type ProcessGroups = Map<number, string | null>
 
+/** Ends child processes of dead workers: those that ignore the end of their input would run on. */
 export class OrphanedChildren implements WorkerService {
   readonly #grace: number
   readonly #children = new Map<string, ProcessGroups>()
-  /** Told to end. */
+  /** Process groups that got SIGTERM. */
   readonly #ending: ProcessGroups = new Map()
 
   constructor(grace = TERM_GRACE) {
@@ -99,35 +99,35 @@ export class OrphanedChildren implements WorkerService {
   workerGone(id: WorkerId): void {
     const groups = this.#children.get(workerNameOf(id)) ?? new Map<number, string | null>()
     this.#children.delete(workerNameOf(id))
-    for (const [pid, begun] of groups) {
-      signalProcessGroup(pid, begun, 'SIGTERM')
-      this.#ending.set(pid, begun)
-      setTimeout(() => this.#kill(pid, begun), this.#grace).unref()
+    for (const [pid, startedAt] of groups) {
+      signalProcessGroup(pid, startedAt, 'SIGTERM')
+      this.#ending.set(pid, startedAt)
+      setTimeout(() => this.#kill(pid, startedAt), this.#grace).unref()
     }
   }
 
-  /** Before it returns: for a process that exits now. */
+  /** Synchronous, for a process that exits now. */
   killAll(): void {
-    for (const [pid, begun] of this.#ending) this.#kill(pid, begun)
+    for (const [pid, startedAt] of this.#ending) this.#kill(pid, startedAt)
   }
 
-  #kill(pid: number, begun: string | null): void {
-    if (this.#ending.delete(pid)) signalProcessGroup(pid, begun, 'SIGKILL')
+  #kill(pid: number, startedAt: string | null): void {
+    if (this.#ending.delete(pid)) signalProcessGroup(pid, startedAt, 'SIGKILL')
   }
 }
 
-/** The number of a group is not given again as long as one of it is there, with or without its leader. */
-function signalProcessGroup(pid: number, begun: string | null, name: NodeJS.Signals): void {
+/** The system does not reuse the number of a process group while it has a member, with or without its leader. */
+function signalProcessGroup(pid: number, startedAt: string | null, name: NodeJS.Signals): void {
   const now = processStartTime(pid)
-  if (!Number.isSafeInteger(pid) || pid <= 1 || (now !== null && now !== begun)) return
+  if (!Number.isSafeInteger(pid) || pid <= 1 || (now !== null && now !== startedAt)) return
   try {
     process.kill(-pid, name)
   } catch {
-    // Nobody is left.
+    // The process group has ended.
   }
 }
 
-/** As Linux counts; null where the system does not tell, or there is no such process. */
+/** In clock ticks of Linux; null on other systems, or when there is no such process. */
 function processStartTime(pid: number): string | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')

@@ -1,4 +1,4 @@
-// The gateway as one worker of several: it serves what the supervisor sends, and does what that says.
+// Runs the gateway as one worker of several: it serves the connections that the supervisor sends, and follows its orders.
 
 import { rmSync } from 'node:fs'
 import type { Config } from '../config/config-types.ts'
@@ -32,27 +32,27 @@ import {
 } from './worker-messages.ts'
 import { WorkerPorts } from './worker-ports.ts'
 
-/** A supervisor that is so busy is stuck. */
+/** After this time the supervisor counts as hanging. */
 const CONFIG_DEADLINE = 60_000
 
-/** A supervisor that has not heard it after this is given up. */
+/** How long a stopping worker waits until the supervisor has read its counts. */
 const STOPPED_MESSAGE_MS = 3_000
 
-export async function runWorker(start: StartOptions, seat: WorkerContext): Promise<void> {
-  const { link, folder } = seat
+export async function runWorker(start: StartOptions, context: WorkerContext): Promise<void> {
+  const { link, folder } = context
   ignoreSignals()
-  // Without a supervisor nobody could stop it, and limits would count for nothing.
+  // Without a supervisor nothing could stop this worker, and rate limits would not be counted.
   const leave = (): void => {
     rmSync(folder, { recursive: true, force: true })
     start.exit(1)
   }
   process.once('disconnect', leave)
-  // It may have died while this process was being loaded.
+  // The supervisor may have died while this process was loading.
   if (!process.connected) return leave()
-  // Nothing is served yet.
+  // As long as nothing is served.
   link.on(STOP_MESSAGE, () => start.exit(0))
   try {
-    await serveAsWorker(start, seat)
+    await serveAsWorker(start, context)
     link.notify(READY_MESSAGE, null)
   } catch (error) {
     const message = redactTarget(errorMessageOf(error))
@@ -61,10 +61,10 @@ export async function runWorker(start: StartOptions, seat: WorkerContext): Promi
   }
 }
 
-async function serveAsWorker(start: StartOptions, seat: WorkerContext): Promise<void> {
-  const { link, folder, slot, sockets } = seat
+async function serveAsWorker(start: StartOptions, context: WorkerContext): Promise<void> {
+  const { link, folder, slot, sockets } = context
   ensurePrivateFolder(folder)
-  const whole = await fetchWorkerConfig(seat)
+  const whole = await fetchWorkerConfig(context)
   const { workers } = whole.process
   const config = divideLimits(whole, workers)
   const log = new Log({ ...config.process.logging, constantFields: ['worker', slot] })
@@ -73,34 +73,42 @@ async function serveAsWorker(start: StartOptions, seat: WorkerContext): Promise<
   const ports = new WorkerPorts(link)
   const gateway = new Gateway(config, log, startInterval, {
     openPort: ports.open,
-    worker: workerRoleOf(seat),
+    worker: workerRoleOf(context),
   })
-  let manner: DrainMode = 'now'
+  let mode: DrainMode = 'now'
   const stop = async (): Promise<void> => {
-    await gateway.stop(manner)
-    // What it has counted since it was last asked must not go with it.
+    await gateway.stop(mode)
+    // Lets the supervisor read the counts since its last request.
     await link.request(STOPPED_MESSAGE, null, STOPPED_MESSAGE_MS).catch(() => {})
   }
-  const ending = new GracefulShutdown({ log, stop, exit: start.exit })
+  const shutdown = new GracefulShutdown({ log, stop, exit: start.exit })
   link.on(STOP_MESSAGE, (how) => {
-    manner = how === 'linger' ? how : 'now'
-    ending.begin('supervisor')
+    mode = how === 'linger' ? how : 'now'
+    shutdown.begin('supervisor')
   })
   link.on(ALIVE_MESSAGE, () => null)
   link.on(RELOAD_MESSAGE, (body) =>
     gateway.reload(divideLimits(loadFromTexts(body as ConfigTexts), workers)),
   )
-  const { admin, stats } = workerSocketsOf(seat, folder)
+  const { admin, stats } = workerSocketsOf(context, folder)
   const addresses = { ADMIN_ADDR: `unix:${admin}`, STATS_ADDR: `unix:${stats}` }
   const env = { ...start.env, ...addresses, READINESS_ADDR: 'off' }
-  // Whoever wants to know, or to stop it, asks the supervisor.
-  const apart = { reloader: { refusal: null }, quit: () => {} }
-  const beside = new AdminServers({ config, env, gateway, log, sockets, ...apart, role: 'worker' })
+  // The supervisor reports refused configurations and stops the gateway.
+  const unused = { reloader: { refusal: null }, quit: () => {} }
+  const adminServers = new AdminServers({
+    config,
+    env,
+    gateway,
+    log,
+    sockets,
+    ...unused,
+    role: 'worker',
+  })
   process.on('exit', () => {
     gateway.killChildren()
-    beside.close()
+    adminServers.close()
   })
-  await beside.open()
+  await adminServers.open()
   await gateway.start()
   watchPrivateFolder(folder, sockets, log)
 }
@@ -115,28 +123,25 @@ function workerRoleOf(context: WorkerContext): WorkerRole {
   }
 }
 
-/** As the supervisor read it: the files may be others by now, and broken. */
+/** Loads what the supervisor read: the files may have changed since, and may have errors. */
 async function fetchWorkerConfig({ link }: WorkerContext): Promise<Config> {
   const { begun, now } = (await link.request(CONFIG_MESSAGE, null, CONFIG_DEADLINE)) as WorkerConfig
   const config = loadFromTexts(begun)
   return now === null ? config : { ...loadFromTexts(now), ...selectStartOnlyConfig(config) }
 }
 
-/** They may be sent to every process, by a terminal or a container. Only the supervisor acts on them, and says what to do. */
+/** A terminal or a container may signal every process; only the supervisor acts on signals. */
 function ignoreSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const)
     process.on(signal, () => {})
 }
 
-// What one of several workers may use of that which is set for all of them: limits hold for the gateway as a whole, however
-// many processes it has.
-
 /**
- * Rates are counted in one place instead, exactly. What one client or one port may have is not divided: a client may meet
- * one worker only, and must have all that is its own there. With several workers it can have more, up to so many times.
+ * The share of one worker in limits of the whole gateway; the supervisor counts rate limits exactly instead. Limits per
+ * client or port stay whole, as one worker may get all its connections: a client may get up to `workers` times as much.
  */
 export function divideLimits(config: Config, workers: number): Config {
-  const part = (whole: number, least = 1): number => Math.max(least, Math.ceil(whole / workers))
+  const part = (whole: number, min = 1): number => Math.max(min, Math.ceil(whole / workers))
   const { process, backend, mcp, llm } = config
   return {
     ...config,

@@ -1,10 +1,10 @@
-// Bytes put together from pieces that are gone after the call. The room doubles, so that many small pieces cost
-// neither a copy of all before them nor an object each.
+// A growing buffer for bytes that are valid only during a call. Its capacity doubles, so many small appends
+// cost neither a copy of everything before them nor an object each.
 
 const NOTHING = Buffer.alloc(0)
 
 export class ByteBuffer {
-  #room = NOTHING
+  #storage = NOTHING
   #length = 0
 
   get length(): number {
@@ -13,21 +13,21 @@ export class ByteBuffer {
 
   append(bytes: Buffer, from: number, to: number): void {
     const length = this.#length + to - from
-    if (length > this.#room.length) {
-      // The first piece is often the only one: it gets what it needs and is not copied again.
-      const room = Buffer.allocUnsafe(Math.max(length, this.#room.length * 2))
-      this.#room.copy(room, 0, 0, this.#length)
-      this.#room = room
+    if (length > this.#storage.length) {
+      // The first append is often the only one: it allocates exactly what it needs.
+      const storage = Buffer.allocUnsafe(Math.max(length, this.#storage.length * 2))
+      this.#storage.copy(storage, 0, 0, this.#length)
+      this.#storage = storage
     }
-    bytes.copy(this.#room, this.#length, from, to)
+    bytes.copy(this.#storage, this.#length, from, to)
     this.#length = length
   }
 
-  /** All of it, the caller's to keep. The pile is empty afterwards. */
+  /** Returns all bytes, which the caller may keep, and empties the buffer. */
   take(): Buffer {
-    const [room, length] = [this.#room, this.#length]
-    this.#room = NOTHING
+    const [storage, length] = [this.#storage, this.#length]
+    this.#storage = NOTHING
     this.#length = 0
-    return length === room.length ? room : Buffer.from(room.subarray(0, length))
+    return length === storage.length ? storage : Buffer.from(storage.subarray(0, length))
   }
 }

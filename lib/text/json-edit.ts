@@ -1,4 +1,4 @@
-// Edits of JSON in place: everything between the edited values stays as it was received, byte for byte.
+// Edits of JSON in place: all bytes outside the edited values stay as received. Also parses text as a JSON object.
 
 import assert from 'node:assert'
 import { listItems, listMembers } from './json-scan.ts'
@@ -8,12 +8,12 @@ export interface JsonEdit extends ByteSpan {
   readonly text: string
 }
 
-/** A step of a path that leads to every item of an array. */
+/** A path step that selects every item of an array. */
 const EVERY_ITEM = '[]'
 
 /**
- * The bytes with every span replaced by its text. Edits do not overlap; their order does not matter. The bytes given
- * are left alone, and are returned when there is nothing to edit.
+ * The bytes with every span replaced by its text. Edits must not overlap; their order does not matter.
+ * The input is not modified, and is returned if there are no edits.
  */
 export function applyEdits(bytes: Buffer, edits: readonly JsonEdit[]): Buffer {
   if (edits.length === 0) return bytes
@@ -37,7 +37,7 @@ export function applyEdits(bytes: Buffer, edits: readonly JsonEdit[]): Buffer {
   return out
 }
 
-/** Where a path leads: names of members, and '[]' for every item of an array. Missing parts lead nowhere. */
+/** The spans a path selects: each step is a member name, or '[]' for every item of an array. */
 export function findSpans(bytes: Buffer, value: ByteSpan, path: readonly string[]): ByteSpan[] {
   let spans: ByteSpan[] = [value]
   for (const step of path)
@@ -49,9 +49,7 @@ export function findSpans(bytes: Buffer, value: ByteSpan, path: readonly string[
   return spans
 }
 
-// JSON that somebody else wrote and that should be an object.
-
-/** Null for anything else. */
+/** Parses text as a JSON object; null if it is anything else. */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text)

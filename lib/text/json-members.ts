@@ -1,36 +1,36 @@
-// The members of an outermost JSON object, as `JsonPeek` comes by them: their names, which of them matter to its owner, and
-// copies of their values as far as the owner wants to keep them.
+// Reads the members of the outermost JSON object for `JsonPeek`: their names, and copies of the values that the
+// owner wants, up to a bound.
 
 import { ByteBuffer } from './byte-buffer.ts'
 
-/** Returned by `begin`: the member does not matter. */
+/** Returned by `begin`: the owner does not need this member. */
 export const NO_INTEREST = -1
 
-/** Longer names, as written, are of no interest. A name of 85 letters fits even if every one of them is escaped. */
+/** Longer names, as written, are ignored. A name of 85 letters fits even if every letter is escaped. */
 export const MAX_NAME_BYTES = 512
 
-/** A member of the root: its value lies from `from` to before `to`. */
+/** A member of the root object: its value has the bytes from `from` to before `to`. */
 export interface RootMember {
   readonly name: string
   readonly from: number
   readonly to: number
-  /** The owner's to keep; null if it is longer than the owner wanted to keep. */
+  /** A copy the owner may keep; null if the value is longer than the owner wanted. */
   readonly value: Buffer | null
 }
 
 export interface RootMembersOwner {
-  /** How many bytes of the value to keep: 0 if only its place matters, NO_INTEREST if not even that. */
+  /** How many bytes of the value to copy: 0 for its position only, NO_INTEREST for neither. */
   begin(name: string, from: number): number
   member(found: RootMember): void
 }
 
-/** Places are an index into the piece in work, and offsets from the first byte of all. */
+/** `at` is an index into the current chunk; `offset` counts from the first byte of the document. */
 export class RootMembers {
   readonly #owner: RootMembersOwner
   readonly #excerpt = new Excerpt()
-  /** Names that mattered; null before the first. */
+  /** Names of interest so far; null before the first. */
   #seen: Set<string> | null = null
-  /** The member we are in. */
+  /** The current member. */
   #name = ''
   #interest = NO_INTEREST
   #from = 0
@@ -39,28 +39,28 @@ export class RootMembers {
     this.#owner = owner
   }
 
-  /** Another piece is in work. */
+  /** A new chunk starts. */
   continueAt(from: number): void {
     this.#excerpt.continueAt(from)
   }
 
-  /** The piece in work has been read. */
+  /** The current chunk has been read. */
   endPiece(bytes: Buffer, to: number): void {
     this.#excerpt.add(bytes, to)
   }
 
-  /** Behind the quote that opens a name. */
+  /** Called after the opening quote of a name. */
   startName(at: number): void {
     this.#excerpt.begin(at, MAX_NAME_BYTES)
   }
 
-  /** At the quote that closes it. What is longer than a name of interest counts as having none. */
+  /** Called at the closing quote. A name longer than MAX_NAME_BYTES becomes ''. */
   endName(bytes: Buffer, at: number): void {
     const text = this.#excerpt.endText(bytes, at) ?? ''
     this.#name = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
   }
 
-  /** At the first byte of the value. The name, if it matters and was there before; otherwise ''. */
+  /** Called at the first byte of a value. Returns the name if it is of interest and occurred before; otherwise ''. */
   startValue(at: number, offset: number): string {
     const name = this.#name
     this.#from = offset
@@ -73,7 +73,7 @@ export class RootMembers {
     return ''
   }
 
-  /** Behind the last byte of the value. */
+  /** Called after the last byte of a value. */
   endValue(bytes: Buffer, at: number, offset: number): void {
     if (this.#interest === NO_INTEREST) return
     const value = this.#interest > 0 ? this.#excerpt.end(bytes, at) : null
@@ -85,44 +85,43 @@ export class RootMembers {
   }
 }
 
-// A stretch of bytes that may begin in one piece and end in another, copied up to a bound.
-
+/** A range of bytes that may span several chunks, copied up to a bound. */
 class Excerpt {
-  readonly #pile = new ByteBuffer()
-  /** Where it goes on in the piece in work; -1 while nothing is to be copied. */
+  readonly #copy = new ByteBuffer()
+  /** Where the range continues in the current chunk; -1 while nothing is copied. */
   #from = -1
-  /** What may still come; below 0 it has grown too long. */
-  #room = 0
+  /** Bytes that still fit; negative once the range is too long. */
+  #remaining = 0
 
-  /** It begins there in the piece in work, and may have so many bytes. */
-  begin(from: number, most: number): void {
+  /** The range starts at `from` in the current chunk and may have `maxBytes` bytes. */
+  begin(from: number, maxBytes: number): void {
     this.#from = from
-    this.#room = most
+    this.#remaining = maxBytes
   }
 
-  /** Another piece is in work. */
+  /** A new chunk starts. */
   continueAt(from: number): void {
     if (this.#from >= 0) this.#from = from
   }
 
-  /** The piece in work has been read up to there. */
+  /** The current chunk has been read up to `to`. */
   add(bytes: Buffer, to: number): void {
-    if (this.#from < 0 || this.#room < 0) return
-    this.#room -= to - this.#from
-    if (this.#room >= 0) this.#pile.append(bytes, this.#from, to)
-    else this.#pile.take()
+    if (this.#from < 0 || this.#remaining < 0) return
+    this.#remaining -= to - this.#from
+    if (this.#remaining >= 0) this.#copy.append(bytes, this.#from, to)
+    else this.#copy.take()
   }
 
-  /** It ends there: all of it, the caller's to keep, or null if it has grown too long. */
+  /** Ends the range: returns a copy that the caller may keep, or null if the range was too long. */
   end(bytes: Buffer, to: number): Buffer | null {
     this.add(bytes, to)
     this.#from = -1
-    return this.#room < 0 ? null : this.#pile.take()
+    return this.#remaining < 0 ? null : this.#copy.take()
   }
 
-  /** The same as text, for what comes again and again; without a copy where it lies in one piece. */
+  /** The same as text; without a copy if the range is in one chunk. */
   endText(bytes: Buffer, to: number): string | null {
-    if (this.#pile.length > 0 || this.#room < to - this.#from)
+    if (this.#copy.length > 0 || this.#remaining < to - this.#from)
       return this.end(bytes, to)?.toString() ?? null
     const text = internName(bytes, this.#from, to)
     this.#from = -1
@@ -131,12 +130,12 @@ class Excerpt {
 
   discard(): void {
     this.#from = -1
-    this.#pile.take()
+    this.#copy.take()
   }
 }
 
-// Names of members as text. The same few come with every body, and to compare one with its bytes costs a tenth of what it
-// costs to make a string of them: so the strings made last are kept, each at a place that its bytes decide.
+// Member names repeat in every body. Comparing bytes with a cached name costs a tenth of creating a string, so the
+// latest strings are cached in slots that are chosen by their bytes.
 
 interface InternedName {
   readonly bytes: Uint8Array
@@ -144,30 +143,30 @@ interface InternedName {
 }
 
 /** A power of two. */
-const PLACES = 256
+const SLOTS = 256
 
-/** A longer name is made anew each time. */
-const MAX_KNOWN_BYTES = 32
+/** Longer names are not cached. */
+const MAX_CACHED_BYTES = 32
 
-const known: (InternedName | undefined)[] = Array.from({ length: PLACES })
+const nameCache: (InternedName | undefined)[] = Array.from({ length: SLOTS })
 
 /** The text of the bytes from `from` to before `to`. */
 export function internName(bytes: Buffer, from: number, to: number): string {
   const length = to - from
-  if (length === 0 || length > MAX_KNOWN_BYTES) return bytes.toString('utf8', from, to)
-  const place = slotOf(bytes, from, to)
-  const found = known[place]
-  if (found !== undefined && hasSameBytes(found.bytes, bytes, from, length)) return found.text
+  if (length === 0 || length > MAX_CACHED_BYTES) return bytes.toString('utf8', from, to)
+  const slot = slotOf(bytes, from, to)
+  const cached = nameCache[slot]
+  if (cached !== undefined && hasSameBytes(cached.bytes, bytes, from, length)) return cached.text
   const text = bytes.toString('utf8', from, to)
-  known[place] = { bytes: Uint8Array.from(bytes.subarray(from, to)), text }
+  nameCache[slot] = { bytes: Uint8Array.from(bytes.subarray(from, to)), text }
   return text
 }
 
-/** By the length, the first byte, the one in the middle and the last: names that share all of them take turns. */
+/** Hashes the length and the first, middle and last byte; names that share all of them replace each other. */
 function slotOf(bytes: Buffer, from: number, to: number): number {
   const middle = (from + to) >> 1
   const mixed = bytes[from]! * 7 + bytes[middle]! * 31 + bytes[to - 1]! * 13 + (to - from) * 3
-  return mixed & (PLACES - 1)
+  return mixed & (SLOTS - 1)
 }
 
 function hasSameBytes(name: Uint8Array, bytes: Buffer, from: number, length: number): boolean {

@@ -1,22 +1,19 @@
-// Follows a JSON object while its bytes pass, cut anywhere, and tells where the members of the outermost object lie. Nothing
-// is held but the values its owner asks for, so that a body of any size can be looked at on its way.
+// Follows a JSON object while its bytes pass in chunks of any size, and reports where the members of the outermost object
+// are. It copies only the values that its owner asks for, so a body of any size can be read while it is forwarded.
 //
-// Use: `new Peek(owner)`, `write` for every piece, `end` behind the last. From within these calls the owner hears
-//   begin(name, from)   at every member of the root, when its value begins; it says how much of the value to keep
-//   member(found)       when the value of a member that it was interested in is complete
+// Use: `new JsonPeek(owner)`, `write` for every chunk, `end` after the last. During these calls the owner receives
+//   begin(name, from)   at every member of the root, when its value begins; it returns how much of the value to copy
+//   member(found)       when the value of a member of interest is complete
 //   closed(at)          at the brace that closes the root; only white space may follow
-//   fault(what, at)     when the bytes are no JSON object: once, and nothing comes after it
-// Offsets count from the first byte ever written. What is JSON is RFC 8259 to the letter, except that a byte order mark in
-// front is tolerated and malformed UTF-8 not seen. A member that the owner is interested in and that comes twice is a
-// fault, for two readers could see two values.
+//   fault(what, at)     when the bytes are not a JSON object: once, and no call follows it
+// Offsets count from the first byte written. JSON is RFC 8259 exactly, except that a leading byte order mark is accepted
+// and malformed UTF-8 is not detected. A duplicate member of interest is a fault, since two readers could see two values.
 
 import { RootMembers } from './json-members.ts'
 import type { RootMembersOwner } from './json-members.ts'
 import { MAX_JSON_DEPTH } from './json-scan.ts'
 
-// What lies between two structural bytes of JSON, for readers whose input may stop anywhere: runs of text in strings, and
-// numbers. Constants stay in this file, as in check.ts.
-
+// V8 loads an imported constant again at each use, and these are used for every byte: they stay in this file.
 const QUOTE = 34
 const PLUS = 43
 const MINUS = 45
@@ -25,7 +22,7 @@ const ZERO = 48
 const NINE = 57
 const BACKSLASH = 92
 const SMALL_E = 101
-/** The bit that makes a letter small. */
+/** The bit that makes a letter lower case. */
 const LOWER = 32
 
 const ONES = 0x01010101
@@ -34,20 +31,19 @@ const QUOTES = QUOTE * ONES
 const BACKSLASHES = BACKSLASH * ONES
 const HIGH_BITS = 0x80808080
 
-/** Bytes that do not stand for themselves in a string. */
+/** Bytes that end a plain run in a string: control bytes, the quote and the backslash. */
 const SPECIAL = new Uint8Array(256)
 SPECIAL.fill(1, 0, 32)
 SPECIAL[QUOTE] = 1
 SPECIAL[BACKSLASH] = 1
 
-/** Nothing longer than a read is kept alive for its view. */
+/** Longer buffers are not kept alive for their view. */
 const MAX_KEPT_BYTES = 65_536
 
-/** The view made last. Most bytes lie in the one buffer that sockets are read into, and a view costs more than a token. */
+/** The latest view. Most bytes are in the one read buffer of the sockets, and a view costs more than a token. */
 let lastBytes: Buffer = Buffer.alloc(0)
 let lastView: DataView = new DataView(lastBytes.buffer)
 
-/** A view on all of it, for `plainEnd`. */
 function dataViewOf(bytes: Buffer): DataView {
   if (bytes === lastBytes) return lastView
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -58,8 +54,8 @@ function dataViewOf(bytes: Buffer): DataView {
 }
 
 /**
- * Behind the bytes that stand for themselves in a string, eight at a time. Less 32, a byte below 32 borrows its high
- * bit; less 1, so does a byte that is zero, as the quote is once it was compared (^) with quotes. `view` is on `bytes`.
+ * Finds the end of plain bytes in a string, eight at a time. Subtracting 32 sets the high bit of a byte below 32;
+ * subtracting 1 sets that of a zero byte, which the XOR makes of a quote. `view` is on `bytes`.
  */
 function findPlainEnd(bytes: Buffer, view: DataView, from: number, to: number): number {
   const last = to - 8
@@ -69,7 +65,7 @@ function findPlainEnd(bytes: Buffer, view: DataView, from: number, to: number): 
     const b = view.getInt32(at + 4)
     const inA = (a - SPACES) | ((a ^ QUOTES) - ONES) | ((a ^ BACKSLASHES) - ONES)
     const inB = (b - SPACES) | ((b ^ QUOTES) - ONES) | ((b ^ BACKSLASHES) - ONES)
-    // Bytes that have a high bit of their own are letters of UTF-8.
+    // A byte whose own high bit is set is part of a UTF-8 sequence.
     if ((((inA & ~a) | (inB & ~b)) & HIGH_BITS) !== 0) break
     at += 8
   }
@@ -77,10 +73,10 @@ function findPlainEnd(bytes: Buffer, view: DataView, from: number, to: number): 
   return at
 }
 
-/** How far a number has come. */
+/** The part of a number that was read last. */
 type NumberPart = 'minus' | 'zero' | 'digits' | 'point' | 'decimals' | 'e' | 'sign' | 'exponent'
 
-/** Where a number may stop. */
+/** The parts at which a number may end. */
 const COMPLETE_NUMBER_PARTS: ReadonlySet<NumberPart> = new Set([
   'zero',
   'digits',
@@ -88,14 +84,14 @@ const COMPLETE_NUMBER_PARTS: ReadonlySet<NumberPart> = new Set([
   'exponent',
 ])
 
-/** The first byte of a number, or null if it is none. */
+/** The part that a first byte starts, or null if it starts no number. */
 function startNumber(byte: number): NumberPart | null {
   if (byte === MINUS) return 'minus'
   if (byte === ZERO) return 'zero'
   return isDigit(byte) ? 'digits' : null
 }
 
-/** One byte further; null for a byte that does not belong to the number. */
+/** The part after one more byte; null if the byte does not belong to the number. */
 function nextNumberPart(part: NumberPart, byte: number): NumberPart | null {
   switch (part) {
     case 'digits':
@@ -126,10 +122,10 @@ function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= NINE
 }
 
-/** Who peeks; called from within `write` and `end`. */
+/** The owner is called during `write` and `end`. */
 export interface JsonPeekOwner extends RootMembersOwner {
   closed(at: number): void
-  /** `what` goes behind "it has": `a control byte in a string`. */
+  /** `what` completes "the body has …": `a control byte in a string`. */
   fault(what: string, at: number): void
 }
 
@@ -140,20 +136,21 @@ type PeekState =
   | 'colon'
   | 'value'
   | 'firstItem'
-  | 'behind'
+  | 'afterValue'
   | 'text'
   | 'escape'
   | 'hex'
   | 'number'
-  | 'word'
-  | 'over'
+  | 'literal'
+  | 'done'
   | 'broken'
+
 const COMMA = 44
 const COLON = 58
 const OPEN_BRACKET = 91
 const SMALL_U = 117
 const OPEN_BRACE = 123
-/** From the byte that opens an array or an object to the one that closes it. */
+/** The distance from an opening bracket or brace to its closing one. */
 const CLOSE = 2
 const CLOSE_BRACKET = OPEN_BRACKET + CLOSE
 const CLOSE_BRACE = OPEN_BRACE + CLOSE
@@ -165,7 +162,9 @@ const NO_VIEW = new DataView(NOTHING.buffer)
 const SPACE = byteSetOf(' \t\r\n')
 const ESCAPED = byteSetOf('"\\/bfnrt')
 const HEX = byteSetOf('0123456789abcdefABCDEF')
-const WORDS = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), word]))
+const LITERALS = new Map(
+  ['true', 'false', 'null'].map((literal) => [literal.charCodeAt(0), literal]),
+)
 
 function byteSetOf(letters: string): Uint8Array {
   const table = new Uint8Array(256)
@@ -177,16 +176,16 @@ export class JsonPeek {
   readonly #owner: JsonPeekOwner
   readonly #members: RootMembers
   #state: PeekState = 'start'
-  /** Bytes of the mark at the start that were seen. */
-  #marks = 0
-  /** What closes each of the values we are in. */
+  /** Bytes of the byte order mark that were read. */
+  #markBytes = 0
+  /** The closing bytes of the values that are open. */
   readonly #closing: number[] = []
-  /** What the string is in which we are. */
+  /** The kind of the current string. */
   #string: 'name' | 'key' | 'value' = 'value'
   #hexLeft = 0
   #part: NumberPart = 'zero'
-  #word = ''
-  #letters = 0
+  #literal = ''
+  #literalLength = 0
   #root: 'empty' | 'filled' = 'empty'
   #bytes: Buffer = NOTHING
   #view: DataView = NO_VIEW
@@ -200,14 +199,14 @@ export class JsonPeek {
     this.#members = new RootMembers(owner)
   }
 
-  /** Whether the root has a member, as far as it was read. */
+  /** Whether the root has a member so far. */
   get hasMembers(): boolean {
     return this.#root === 'filled'
   }
 
-  /** The root is closed, and nothing but white space came behind it. */
+  /** The root is closed, and only white space followed it. */
   get isOver(): boolean {
-    return this.#state === 'over'
+    return this.#state === 'done'
   }
 
   /** The bytes are read before this returns, and not kept. */
@@ -226,20 +225,20 @@ export class JsonPeek {
     this.#bytes = NOTHING
   }
 
-  /** Nothing more comes. */
+  /** No more bytes follow. */
   end(): void {
-    if (this.#state === 'over' || this.#state === 'broken') return
+    if (this.#state === 'done' || this.#state === 'broken') return
     this.#at = this.#to
-    this.#state = this.#fault(this.#state === 'start' ? 'nothing in it' : 'no end')
+    this.#state = this.#fault(this.#state === 'start' ? 'no content' : 'no end')
   }
 
-  /** `this[state]()`, but three times as fast where tokens are short: V8 looks a method up anew at each turn. */
+  /** The same as `this[state]()`, but three times as fast for short tokens: V8 looks up the method each time. */
   #step(state: PeekState): PeekState {
     switch (state) {
       case 'text':
         return this.#text()
-      case 'behind':
-        return this.#behind()
+      case 'afterValue':
+        return this.#afterValue()
       case 'name':
         return this.#nextName()
       case 'colon':
@@ -252,47 +251,47 @@ export class JsonPeek {
         return this.#firstName()
       case 'firstItem':
         return this.#firstItem()
-      case 'word':
-        return this.#letter()
+      case 'literal':
+        return this.#readLiteral()
       case 'escape':
         return this.#escape()
       case 'hex':
         return this.#hex()
       case 'start':
         return this.#start()
-      case 'over':
-        return this.#behindAll()
+      case 'done':
+        return this.#afterRoot()
       case 'broken':
-        throw new Error('what is no JSON takes no bytes')
+        throw new Error('bytes after a JSON fault')
     }
   }
 
   #start(): 'start' | 'firstName' | 'broken' {
     const byte = this.#bytes[this.#at]!
-    const marks = this.#marks
-    if (this.#base + this.#at === marks && byte === BYTE_ORDER_MARK[marks]) {
+    const markBytes = this.#markBytes
+    if (this.#base + this.#at === markBytes && byte === BYTE_ORDER_MARK[markBytes]) {
       this.#at++
-      this.#marks++
+      this.#markBytes++
       return 'start'
     }
-    const isCut = marks > 0 && marks < BYTE_ORDER_MARK.length
-    if (!isCut && SPACE[byte] === 1) return this.#spaces('start')
+    const isCut = markBytes > 0 && markBytes < BYTE_ORDER_MARK.length
+    if (!isCut && SPACE[byte] === 1) return this.#skipSpaces('start')
     if (isCut || byte !== OPEN_BRACE) return this.#fault('no object at its root')
     this.#at++
     this.#closing.push(CLOSE_BRACE)
     return 'firstName'
   }
 
-  #firstName(): 'firstName' | 'name' | 'text' | 'behind' | 'over' | 'broken' {
+  #firstName(): 'firstName' | 'name' | 'text' | 'afterValue' | 'done' | 'broken' {
     const byte = this.#bytes[this.#at]!
-    if (SPACE[byte] === 1) return this.#spaces('firstName')
+    if (SPACE[byte] === 1) return this.#skipSpaces('firstName')
     return byte === CLOSE_BRACE ? this.#close() : this.#nextName()
   }
 
   #nextName(): 'name' | 'text' | 'broken' {
     const byte = this.#bytes[this.#at]!
-    if (SPACE[byte] === 1) return this.#spaces('name')
-    if (byte !== QUOTE) return this.#fault('no name where one belongs')
+    if (SPACE[byte] === 1) return this.#skipSpaces('name')
+    if (byte !== QUOTE) return this.#fault('no member name where one is expected')
     this.#at++
     this.#string = 'key'
     if (this.#closing.length === 1) {
@@ -305,18 +304,18 @@ export class JsonPeek {
 
   #colon(): 'colon' | 'value' | 'broken' {
     const byte = this.#bytes[this.#at]!
-    if (SPACE[byte] === 1) return this.#spaces('colon')
-    if (byte !== COLON) return this.#fault('no colon behind a name')
+    if (SPACE[byte] === 1) return this.#skipSpaces('colon')
+    if (byte !== COLON) return this.#fault('no colon after a name')
     this.#at++
     return 'value'
   }
 
   #value(): PeekState {
     const byte = this.#bytes[this.#at]!
-    if (SPACE[byte] === 1) return this.#spaces('value')
+    if (SPACE[byte] === 1) return this.#skipSpaces('value')
     if (this.#closing.length === 1) {
-      const twin = this.#members.startValue(this.#at, this.#base + this.#at)
-      if (twin !== '') return this.#fault(`'${twin}' twice`)
+      const duplicate = this.#members.startValue(this.#at, this.#base + this.#at)
+      if (duplicate !== '') return this.#fault(`'${duplicate}' twice`)
     }
     if (byte === QUOTE) {
       this.#at++
@@ -330,35 +329,35 @@ export class JsonPeek {
       this.#part = part
       return 'number'
     }
-    const word = WORDS.get(byte)
-    if (word === undefined) return this.#fault('no value where one belongs')
-    this.#word = word
-    this.#letters = 0
-    return 'word'
+    const literal = LITERALS.get(byte)
+    if (literal === undefined) return this.#fault('no value where one is expected')
+    this.#literal = literal
+    this.#literalLength = 0
+    return 'literal'
   }
 
   #firstItem(): PeekState {
     const byte = this.#bytes[this.#at]!
-    if (SPACE[byte] === 1) return this.#spaces('firstItem')
+    if (SPACE[byte] === 1) return this.#skipSpaces('firstItem')
     return byte === CLOSE_BRACKET ? this.#close() : this.#value()
   }
 
-  /** Behind a value that something encloses. */
-  #behind(): 'behind' | 'name' | 'value' | 'over' | 'broken' {
+  /** After a value in an array or an object. */
+  #afterValue(): 'afterValue' | 'name' | 'value' | 'done' | 'broken' {
     const byte = this.#bytes[this.#at]!
-    if (SPACE[byte] === 1) return this.#spaces('behind')
+    if (SPACE[byte] === 1) return this.#skipSpaces('afterValue')
     const closing = this.#closing[this.#closing.length - 1]
     if (byte === closing) return this.#close()
-    if (byte !== COMMA) return this.#fault('no comma behind a value')
+    if (byte !== COMMA) return this.#fault('no comma after a value')
     this.#at++
     return closing === CLOSE_BRACE ? 'name' : 'value'
   }
 
-  #text(): 'text' | 'escape' | 'colon' | 'behind' | 'broken' {
+  #text(): 'text' | 'escape' | 'colon' | 'afterValue' | 'broken' {
     const bytes = this.#bytes
     const to = this.#to
     let at = findPlainEnd(bytes, this.#view, this.#at, to)
-    // Escapes of two bytes, by far the most, are passed here unless they are cut.
+    // Escapes of two bytes, by far the most frequent, are skipped here unless they are split.
     while (at + 1 < to && bytes[at] === BACKSLASH && ESCAPED[bytes[at + 1]!] === 1)
       at = findPlainEnd(bytes, this.#view, at + 2, to)
     this.#at = at
@@ -367,17 +366,18 @@ export class JsonPeek {
     if (byte !== QUOTE && byte !== BACKSLASH) return this.#fault('a control byte in a string')
     this.#at++
     if (byte === BACKSLASH) return 'escape'
-    if (this.#string === 'value') return this.#valueOver()
+    if (this.#string === 'value') return this.#endValue()
     if (this.#string === 'name') this.#members.endName(bytes, at)
     return 'colon'
   }
 
   #escape(): 'text' | 'hex' | 'broken' {
-    const letter = this.#bytes[this.#at]!
+    const escaped = this.#bytes[this.#at]!
     this.#hexLeft = HEX_DIGITS
-    if (letter !== SMALL_U && ESCAPED[letter] === 0) return this.#fault('a bad escape in a string')
+    if (escaped !== SMALL_U && ESCAPED[escaped] === 0)
+      return this.#fault('a bad escape in a string')
     this.#at++
-    return letter === SMALL_U ? 'hex' : 'text'
+    return escaped === SMALL_U ? 'hex' : 'text'
   }
 
   #hex(): 'text' | 'hex' | 'broken' {
@@ -386,7 +386,7 @@ export class JsonPeek {
     return --this.#hexLeft === 0 ? 'text' : 'hex'
   }
 
-  #number(): 'number' | 'behind' | 'broken' {
+  #number(): 'number' | 'afterValue' | 'broken' {
     const bytes = this.#bytes
     const to = this.#to
     let at = this.#at
@@ -399,22 +399,22 @@ export class JsonPeek {
     this.#at = at
     this.#part = part
     if (next !== null) return 'number'
-    return COMPLETE_NUMBER_PARTS.has(part) ? this.#valueOver() : this.#fault('a bad number')
+    return COMPLETE_NUMBER_PARTS.has(part) ? this.#endValue() : this.#fault('a bad number')
   }
 
-  #letter(): 'word' | 'behind' | 'broken' {
-    if (this.#bytes[this.#at] !== this.#word.charCodeAt(this.#letters))
-      return this.#fault('no value where one belongs')
+  #readLiteral(): 'literal' | 'afterValue' | 'broken' {
+    if (this.#bytes[this.#at] !== this.#literal.charCodeAt(this.#literalLength))
+      return this.#fault('no value where one is expected')
     this.#at++
-    return ++this.#letters === this.#word.length ? this.#valueOver() : 'word'
+    return ++this.#literalLength === this.#literal.length ? this.#endValue() : 'literal'
   }
 
-  #behindAll(): 'over' | 'broken' {
-    if (SPACE[this.#bytes[this.#at]!] === 1) return this.#spaces('over')
-    return this.#fault('something behind its end')
+  #afterRoot(): 'done' | 'broken' {
+    if (SPACE[this.#bytes[this.#at]!] === 1) return this.#skipSpaces('done')
+    return this.#fault('content after its end')
   }
 
-  #spaces<Next extends PeekState>(next: Next): Next {
+  #skipSpaces<Next extends PeekState>(next: Next): Next {
     do this.#at++
     while (this.#at < this.#to && SPACE[this.#bytes[this.#at]!] === 1)
     return next
@@ -428,19 +428,19 @@ export class JsonPeek {
     return byte === OPEN_BRACE ? 'firstName' : 'firstItem'
   }
 
-  /** At the byte that ends an array or an object. */
-  #close(): 'behind' | 'over' {
+  /** At the byte that closes an array or an object. */
+  #close(): 'afterValue' | 'done' {
     this.#at++
     this.#closing.pop()
-    if (this.#closing.length > 0) return this.#valueOver()
+    if (this.#closing.length > 0) return this.#endValue()
     this.#owner.closed(this.#base + this.#at - 1)
-    return 'over'
+    return 'done'
   }
 
-  #valueOver(): 'behind' {
+  #endValue(): 'afterValue' {
     if (this.#closing.length === 1)
       this.#members.endValue(this.#bytes, this.#at, this.#base + this.#at)
-    return 'behind'
+    return 'afterValue'
   }
 
   #fault(what: string): 'broken' {

@@ -1,11 +1,25 @@
-// JSON read in place: one checking pass over the bytes, and spans of what was found, so that a message can be
-// looked at and edited without being parsed and written anew.
+// Reads JSON in place: one checking pass over the bytes, then the spans of members and items, so that a message can be
+// read and edited without parsing and serialising it.
 
 import { isUtf8 } from 'node:buffer'
 
-// The grammar of RFC 8259 over bytes, in one pass and without recursion. Each function goes from the first byte of
-// something to behind its last, or says -1. What lies behind the end reads as NUL, which no value holds.
-// Constants stay in this file: V8 loads an imported one anew at each use, and these are used for every byte.
+/** The bytes of a value: from its first to before `to`. */
+export interface ByteSpan {
+  readonly from: number
+  readonly to: number
+}
+
+/** A member of an object: its decoded key and the bytes of its value. */
+export interface JsonMember extends ByteSpan {
+  readonly key: string
+}
+
+/** The deepest nesting of values that is accepted. */
+export const MAX_JSON_DEPTH = 512
+
+// The grammar of RFC 8259 over bytes, in one pass and without recursion. Each function takes the index of a first byte and
+// returns the index after the last, or -1. Past the end, bytes read as NUL, which no value contains.
+// V8 loads an imported constant again at each use, and these are used for every byte: they stay in this file.
 
 const QUOTE = 34
 const PLUS = 43
@@ -22,13 +36,13 @@ const SMALL_E = 101
 const SMALL_F = 102
 const SMALL_U = 117
 const OPEN_BRACE = 123
-/** From the byte that opens an array or an object to the one that closes it. */
+/** The distance from an opening bracket or brace to its closing one. */
 const CLOSE = 2
-/** The bit that makes a letter small. */
+/** The bit that makes a letter lower case. */
 const LOWER = 32
 
 const SPACE = byteTableOf(' \t\r\n')
-/** Bytes that do not stand for themselves in a string. */
+/** Bytes that end a plain run in a string: control bytes, the quote and the backslash. */
 const SPECIAL = byteTableOf('"\\')
 SPECIAL.fill(1, 0, 32)
 const ESCAPED = byteTableOf('"\\/bfnrtu')
@@ -37,7 +51,7 @@ const TRUE = Buffer.from('true')
 const FALSE = Buffer.from('false')
 const NULL = Buffer.from('null')
 
-/** Longer runs in a string are worth a view that reads words. */
+/** A longer run in a string is read eight bytes at a time. */
 const SHORT_RUN = 128
 const ONES = 0x01010101
 const SPACES = 32 * ONES
@@ -51,9 +65,9 @@ function byteTableOf(letters: string): Uint8Array {
   return table
 }
 
-/** Behind the value that begins there, or -1: it is not well-formed, or nested deeper than that. */
+/** The index after the value; -1 if it is malformed or nested deeper than `maxDepth`. */
 function findCheckedEnd(bytes: Buffer, from: number, maxDepth: number): number {
-  /** What closes each of the values we are in. */
+  /** The closing bytes of the values that are open. */
   const closing: number[] = []
   let at = from
   let depth = 0
@@ -72,7 +86,7 @@ function findCheckedEnd(bytes: Buffer, from: number, maxDepth: number): number {
       at = scalarEnd(bytes, at)
       if (at < 0) return -1
     }
-    // Behind a value, or at the end of an empty one: close what ends here, up to a comma.
+    // After a value, or at the end of an empty one: close what ends here, up to a comma.
     while (depth > 0) {
       at = skipSpace(bytes, at)
       const next = byteAt(bytes, at++)
@@ -97,7 +111,7 @@ function skipSpace(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Behind a key and its colon, where the value begins. */
+/** The index after a key and its colon, where the value begins. */
 function keyEnd(bytes: Buffer, from: number): number {
   if (byteAt(bytes, from) !== QUOTE) return -1
   const end = stringEnd(bytes, from + 1)
@@ -111,17 +125,17 @@ function scalarEnd(bytes: Buffer, from: number): number {
     case QUOTE:
       return stringEnd(bytes, from + 1)
     case TRUE[0]:
-      return wordEnd(bytes, from, TRUE)
+      return literalEnd(bytes, from, TRUE)
     case FALSE[0]:
-      return wordEnd(bytes, from, FALSE)
+      return literalEnd(bytes, from, FALSE)
     case NULL[0]:
-      return wordEnd(bytes, from, NULL)
+      return literalEnd(bytes, from, NULL)
     default:
       return numberEnd(bytes, from)
   }
 }
 
-/** Behind the quote that ends the string whose text begins there. */
+/** The index after the closing quote; `from` is after the opening one. */
 function stringEnd(bytes: Buffer, from: number): number {
   let at = from
   for (;;) {
@@ -137,8 +151,8 @@ function stringEnd(bytes: Buffer, from: number): number {
 }
 
 /**
- * Behind the bytes that stand for themselves in a string, eight at a time. Less 32, a byte below 32 borrows its high
- * bit; less 1, so does a byte that is zero, as the quote is once it was compared (^) with quotes.
+ * Finds the end of plain bytes in a string, eight at a time. Subtracting 32 sets the high bit of a byte below 32;
+ * subtracting 1 sets that of a zero byte, which the XOR makes of a quote.
  */
 function skipPlainText(bytes: Buffer, from: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -149,7 +163,7 @@ function skipPlainText(bytes: Buffer, from: number): number {
     const b = view.getInt32(at + 4)
     const inA = (a - SPACES) | ((a ^ QUOTES) - ONES) | ((a ^ BACKSLASHES) - ONES)
     const inB = (b - SPACES) | ((b ^ QUOTES) - ONES) | ((b ^ BACKSLASHES) - ONES)
-    // Bytes that have a high bit of their own are letters of UTF-8.
+    // A byte whose own high bit is set is part of a UTF-8 sequence.
     if ((((inA & ~a) | (inB & ~b)) & HIGH_BITS) !== 0) break
     at += 8
   }
@@ -165,9 +179,9 @@ function escapeEnd(bytes: Buffer, from: number): number {
   return from + 5
 }
 
-function wordEnd(bytes: Buffer, from: number, word: Buffer): number {
-  for (let i = 1; i < word.length; i++) if (byteAt(bytes, from + i) !== word[i]) return -1
-  return from + word.length
+function literalEnd(bytes: Buffer, from: number, literal: Buffer): number {
+  for (let i = 1; i < literal.length; i++) if (byteAt(bytes, from + i) !== literal[i]) return -1
+  return from + literal.length
 }
 
 function numberEnd(bytes: Buffer, from: number): number {
@@ -179,7 +193,7 @@ function numberEnd(bytes: Buffer, from: number): number {
   return digitsEnd(bytes, sign === MINUS || sign === PLUS ? at + 2 : at + 1)
 }
 
-/** Behind one digit or more. */
+/** The index after one digit or more. */
 function digitsEnd(bytes: Buffer, from: number): number {
   let at = from
   while (at < bytes.length && isDigit(bytes[at]!)) at++
@@ -195,28 +209,15 @@ function isHex(byte: number): boolean {
   return isDigit(byte) || (lower >= SMALL_A && lower <= SMALL_F)
 }
 
-/** A value's bytes: from its first to behind its last. */
-export interface ByteSpan {
-  readonly from: number
-  readonly to: number
-}
-
-/** A member of an object: its key, decoded, and its value's bytes. */
-export interface JsonMember extends ByteSpan {
-  readonly key: string
-}
-
-/** How deep values may be nested. */
-export const MAX_JSON_DEPTH = 512
 const CLOSE_BRACKET = 93
 const CLOSE_BRACE = 125
 const LAST_SPACE = 32
 const LAST_ASCII = 127
 
-/** Longer strings are worth a native search for their end. */
+/** The end of a longer string is found with a native search. */
 const SHORT_STRING = 128
 
-/** Checks that the bytes are one JSON value and nothing else but white space; null if they are not. */
+/** Checks that the bytes are one JSON value and white space; null if they are not. */
 export function findJsonValue(bytes: Buffer): ByteSpan | null {
   const from = skipSpace(bytes, 0)
   const to = findCheckedEnd(bytes, from, MAX_JSON_DEPTH)
@@ -224,12 +225,12 @@ export function findJsonValue(bytes: Buffer): ByteSpan | null {
   return { from, to }
 }
 
-/** The members of the object there, no more than `most`, [] for any other value; the bytes have passed `valueOf`. */
-export function listMembers(bytes: Buffer, { from, to }: ByteSpan, most = Infinity): JsonMember[] {
+/** At most `max` members of the object; [] for any other value. The bytes have passed `findJsonValue`. */
+export function listMembers(bytes: Buffer, { from, to }: ByteSpan, max = Infinity): JsonMember[] {
   const members: JsonMember[] = []
   if (byteAt(bytes, from) !== OPEN_BRACE) return members
   let at = skipSpace(bytes, from + 1)
-  while (at < to && bytes[at] === QUOTE && members.length < most) {
+  while (at < to && bytes[at] === QUOTE && members.length < max) {
     const keyEnd = skipString(bytes, at + 1)
     const key = readStringBytes(bytes, at + 1, keyEnd - 1)
     const colon = skipSpace(bytes, keyEnd)
@@ -241,12 +242,12 @@ export function listMembers(bytes: Buffer, { from, to }: ByteSpan, most = Infini
   return members
 }
 
-/** The items of the array there, no more than `most`, [] for any other value; the bytes have passed `valueOf`. */
-export function listItems(bytes: Buffer, { from, to }: ByteSpan, most = Infinity): ByteSpan[] {
+/** At most `max` items of the array; [] for any other value. The bytes have passed `findJsonValue`. */
+export function listItems(bytes: Buffer, { from, to }: ByteSpan, max = Infinity): ByteSpan[] {
   const items: ByteSpan[] = []
   if (byteAt(bytes, from) !== OPEN_BRACKET) return items
   let at = skipSpace(bytes, from + 1)
-  while (at < to && bytes[at] !== CLOSE_BRACKET && items.length < most) {
+  while (at < to && bytes[at] !== CLOSE_BRACKET && items.length < max) {
     const end = skipValue(bytes, at)
     items.push({ from: at, to: end })
     at = findNextValue(bytes, end)
@@ -254,12 +255,12 @@ export function listItems(bytes: Buffer, { from, to }: ByteSpan, most = Infinity
   return items
 }
 
-/** The text of the string there, or undefined for any other value. */
+/** The text of a string value; undefined for any other value. */
 export function readJsonString(bytes: Buffer, { from, to }: ByteSpan): string | undefined {
   return byteAt(bytes, from) === QUOTE ? readStringBytes(bytes, from + 1, to - 1) : undefined
 }
 
-/** What lies between the quotes. Most texts, and all of the names we look for, are plain ASCII and short. */
+/** The text between the quotes. Most strings, and all names that the gateway looks for, are short plain ASCII. */
 function readStringBytes(bytes: Buffer, from: number, to: number): string {
   if (to - from > SHORT_STRING) return decodeStringBytes(bytes, from, to)
   for (let at = from; at < to; at++) {
@@ -274,24 +275,24 @@ function decodeStringBytes(bytes: Buffer, from: number, to: number): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/** From behind a value to the next one, or to what closes both. */
+/** From the end of a value to the next value, or to the closing byte of both. */
 function findNextValue(bytes: Buffer, from: number): number {
   const at = skipSpace(bytes, from)
   return byteAt(bytes, at) === COMMA ? skipSpace(bytes, at + 1) : at
 }
 
-// Below, the bytes are known to be well-formed: each function goes from the first byte of something to behind its last.
+// The functions below read bytes that are known to be well-formed. Each returns the index after the last byte.
 
 function skipValue(bytes: Buffer, from: number): number {
   const first = byteAt(bytes, from)
   if (first === QUOTE) return skipString(bytes, from + 1)
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(bytes, from)
   let at = from + 1
-  while (at < bytes.length && !isBehindScalar(bytes[at]!)) at++
+  while (at < bytes.length && !isAfterScalar(bytes[at]!)) at++
   return at
 }
 
-function isBehindScalar(byte: number): boolean {
+function isAfterScalar(byte: number): boolean {
   return byte <= LAST_SPACE || byte === COMMA || byte === CLOSE_BRACKET || byte === CLOSE_BRACE
 }
 
@@ -308,7 +309,7 @@ function skipNested(bytes: Buffer, from: number): number {
   return at
 }
 
-/** From behind the opening quote. */
+/** `from` is after the opening quote. */
 function skipString(bytes: Buffer, from: number): number {
   const near = Math.min(from + SHORT_STRING, bytes.length)
   let at = from
@@ -320,7 +321,7 @@ function skipString(bytes: Buffer, from: number): number {
   return skipLongString(bytes, at)
 }
 
-/** A quote ends the string unless backslashes stand before it, an odd number of them. */
+/** A quote ends the string unless an odd number of backslashes precedes it. */
 function skipLongString(bytes: Buffer, from: number): number {
   let quote = bytes.indexOf(QUOTE, from)
   while (quote > from) {

@@ -1,41 +1,42 @@
-// Targets and bodies as people see them: without what stands under the name of a credential.
+// Removes credentials from targets, bodies, header values and log lines before they are shown. Only what is shown
+// changes: the backend and the rules still see the real values.
 
-/** Instead of a text in which there is more to judge than this. */
+/** Shown instead of a text that exceeds the limits below. */
 export const WITHHELD_TEXT = '<redacted: too many names>'
-/** Places in a text where something with a name begins, or is to be hidden. */
+/** How many names and hidden values of one text are examined. */
 export const MAX_REDACTION_MATCHES = 100_000
-/** Different names with escapes or brackets in them, and letters of a name: what is longer is taken for a secret. */
+/** How many different names with escapes or brackets are examined, and how long a name may be: longer is a secret. */
 export const MAX_ESCAPED_NAMES = 10_000
 const MAX_NAME_LENGTH = 1024
 const ODD = /[%\\[\].]/
 
-/** Where neither this nor an escape occurs, no name is secret. */
+/** A text with none of these words and no escape has no secret name. */
 const HINT =
   /key|token|secret|pass|pwd|code|assertion|sig|jwt|credential|session|auth|bearer|otp|saml|sid|%|\\u/i
 
-// All patterns here read what anybody may send: from no place do they look further than to where the next could begin.
+// These patterns read untrusted text: no match looks further than where the next match could begin, so none is slow.
 
 const USER_INFO = /:\/\/[^/@\s]+@/g
 const PARAMETER = /[?&;]([^=&?#;\s]+)=/g
-/** Where the value of a parameter ends; in a form it may have anything but this in it. */
+/** Where the value of a parameter ends in a URL; in a form only `FORM_END` ends it. */
 const PARAMETER_END = /[&#\s]/g
 const FORM_END = /[&\r\n]/g
-/** How a form begins. */
+/** The start of a form body. */
 const FORM = /^\s{0,16}[^={}"<>\s]{1,1024}=/
-/** A member with a text, a list or an object: of JSON, or of JSON that stands as a text in other JSON, where quotes have backslashes. */
+/** A JSON member with a string, array or object; in JSON that is a string in other JSON, quotes have backslashes. */
 const MEMBER = /"([^"]{1,128})"\s*:\s*(?:(\\*)"|[[{])/g
-/** What a list or an object is made of, as far as it matters here. */
+/** The bytes that structure an array or an object. */
 const MARK = /["[\]{}]/g
 const OPENING = new Set(['[', '{'])
-const BEHIND_NAME = /\s*:/y
+const AFTER_NAME = /\s*:/y
 const MAX_NAME = 128
-/** How a schema describes a member of that name. */
+/** Members of a JSON schema that describe a member. */
 const DESCRIBING = new Set(['type', 'title', 'description', 'format'])
-/** The name of a part of a multipart body, and how far from there its value begins at most. */
+/** The name of a multipart part, and how far after it the value begins at most. */
 const PART = /\bname="([^"]{1,128})"/g
 const MAX_PART_HEAD = 1024
 
-/** A value with the name of a credential: no text in it is shown. */
+/** Replaces every string in a value whose name is that of a credential. */
 export function redactTexts(value: unknown): unknown {
   if (typeof value === 'string') return REDACTED
   if (Array.isArray(value)) return value.map(redactTexts)
@@ -43,13 +44,13 @@ export function redactTexts(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, redactTexts(part)]))
 }
 
-/** A URL or path without what may be a credential in it; `names` are parameters that are one for certain. */
+/** Removes credentials from a URL or path; `names` are parameters that are always secret. */
 export function redactTarget(text: string, names = NO_SECRET_NAMES): string {
   const shown = text.replace(USER_INFO, `://${REDACTED}@`)
   return redactOrWithhold(() => redactParameters(shown, PARAMETER_END, names))
 }
 
-/** A body without what stands under the name of a credential. What is compressed stays as it is. */
+/** Removes the values of secret names from a body. A compressed body stays unchanged. */
 export function redactBody(bytes: Buffer, names = NO_SECRET_NAMES): Buffer {
   const text = bytes.toString('latin1')
   if (names.size === 0 && !HINT.test(text)) return bytes
@@ -68,7 +69,7 @@ function redactOrWithhold(show: () => string): string {
   }
 }
 
-/** Judges each name in a text once. */
+/** Caches whether a name is secret. */
 class SecretNameCache {
   readonly #rule: (name: string) => boolean
   readonly #known = new Map<string, boolean>()
@@ -96,30 +97,29 @@ function redactFormBody(text: string, names: ReadonlySet<string>): string {
 }
 
 function redactParameters(text: string, end: RegExp, names: ReadonlySet<string>): string {
-  const judge = new SecretNameCache((name) => isSecretName(name, names))
+  const secretNames = new SecretNameCache((name) => isSecretName(name, names))
   return redactMatches(text, PARAMETER, ([, name], from) => {
-    if (!judge.isSecret(name!)) return null
+    if (!secretNames.isSecret(name!)) return null
     end.lastIndex = from
     return singleSpan(from, end.exec(text)?.index ?? text.length)
   })
 }
 
 function redactMembers(text: string, names: ReadonlySet<string>): string {
-  const judge = new SecretNameCache((name) => isSecretName(unescapeMemberName(name), names))
+  const secretNames = new SecretNameCache((name) => isSecretName(unescapeMemberName(name), names))
   const groups = new SecretNameCache((name) => SECRET_GROUP_NAME.test(unescapeMemberName(name)))
   return redactMatches(text, MEMBER, ([, name, slashes], from) => {
     if (slashes === undefined) {
       if (!groups.isSecret(name!)) return null
       return findGroupTexts(text, from, /\\*$/.exec(name!)![0].length)
     }
-    if (!judge.isSecret(name!)) return null
+    if (!secretNames.isSecret(name!)) return null
     const to = findTextEnd(text, from, slashes.length)
-    // There is nothing to hide.
     return to > from ? singleSpan(from, to) : null
   })
 }
 
-/** The texts in a list or an object whose opening is behind us: up to its end, or that of the text it stands in. */
+/** Finds the strings in an array or object up to its end, or up to the end of the string that contains it. */
 function findGroupTexts(text: string, from: number, slashes: number): RedactionSpans {
   const hidden: [number, number][] = []
   let depth = 1
@@ -132,15 +132,15 @@ function findGroupTexts(text: string, from: number, slashes: number): RedactionS
     if (hidden.length > MAX_REDACTION_MATCHES) throw new TooManyNames()
     to = mark.index + 1
     if (mark[0] !== '"') depth += OPENING.has(mark[0]) ? 1 : -1
-    else if (isInOther(text, mark.index, slashes)) return { hidden, to: mark.index }
+    else if (endsOuterString(text, mark.index, slashes)) return { hidden, to: mark.index }
     else {
       const start = to
       const end = findTextEnd(text, start, slashes)
       to = Math.min(end + slashes + 1, text.length)
-      BEHIND_NAME.lastIndex = to
-      if (BEHIND_NAME.test(text)) name = text.slice(start, Math.min(end, start + MAX_NAME))
+      AFTER_NAME.lastIndex = to
+      if (AFTER_NAME.test(text)) name = text.slice(start, Math.min(end, start + MAX_NAME))
       else {
-        if (end > start && !isDescribing(name, text, start, end)) hidden.push([start, end])
+        if (end > start && !isSchemaText(name, text, start, end)) hidden.push([start, end])
         name = ''
       }
     }
@@ -148,20 +148,20 @@ function findGroupTexts(text: string, from: number, slashes: number): RedactionS
   return { hidden, to }
 }
 
-/** A quote with fewer backslashes than ours ends the text that all this stands in. */
-function isInOther(text: string, quote: number, slashes: number): boolean {
+/** A quote with fewer backslashes than ours ends the string that contains this JSON. */
+function endsOuterString(text: string, quote: number, slashes: number): boolean {
   return slashes > 0 && !text.endsWith('\\'.repeat(slashes), quote)
 }
 
-/** What a schema says about a member; JSON in it might be anything. */
-function isDescribing(name: string, text: string, start: number, end: number): boolean {
+/** A text of a JSON schema is shown, unless it has escapes: nested JSON could hold anything. */
+function isSchemaText(name: string, text: string, start: number, end: number): boolean {
   return DESCRIBING.has(name) && !text.slice(start, end).includes('\\')
 }
 
 function redactMultipart(text: string, names: ReadonlySet<string>): string {
-  const judge = new SecretNameCache((name) => isSecretName(name, names))
+  const secretNames = new SecretNameCache((name) => isSecretName(name, names))
   return redactMatches(text, PART, ([, name], at) => {
-    if (!judge.isSecret(name!)) return null
+    if (!secretNames.isSecret(name!)) return null
     const head = text.slice(at, at + MAX_PART_HEAD).indexOf('\r\n\r\n')
     if (head < 0) return null
     const from = at + head + 4
@@ -170,58 +170,55 @@ function redactMultipart(text: string, names: ReadonlySet<string>): string {
   })
 }
 
-/** Which parts of the text to hide, in order, and how far it was read for that. */
+/** The ranges to hide, in order, and where the search continues. */
 interface RedactionSpans {
   readonly hidden: readonly (readonly [number, number])[]
   readonly to: number
 }
 
-/** What to hide behind a place that was found; null for nothing. */
-type FindRedaction = (found: RegExpExecArray, behind: number) => RedactionSpans | null
+/** The ranges to hide after a match; null for none. */
+type FindRedaction = (match: RegExpExecArray, afterMatch: number) => RedactionSpans | null
 
 function singleSpan(from: number, to: number): RedactionSpans {
   return { hidden: [[from, to]], to }
 }
 
-/** In one pass: what was hidden is not looked at again. */
-function redactMatches(text: string, places: RegExp, find: FindRedaction): string {
+/** Hides ranges in one pass: hidden text is not searched again. */
+function redactMatches(text: string, pattern: RegExp, find: FindRedaction): string {
   const shown: string[] = []
-  let done = 0
-  let seen = 0
-  places.lastIndex = 0
-  for (let place = places.exec(text); place !== null; place = places.exec(text)) {
-    if (++seen > MAX_REDACTION_MATCHES) throw new TooManyNames()
-    const found = find(place, places.lastIndex)
+  let shownTo = 0
+  let matches = 0
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    if (++matches > MAX_REDACTION_MATCHES) throw new TooManyNames()
+    const found = find(match, pattern.lastIndex)
     if (found === null) continue
     for (const [from, to] of found.hidden) {
-      shown.push(text.slice(done, from), REDACTED)
-      done = to
+      shown.push(text.slice(shownTo, from), REDACTED)
+      shownTo = to
     }
-    places.lastIndex = found.to
+    pattern.lastIndex = found.to
   }
-  places.lastIndex = 0
-  return shown.length === 0 ? text : shown.join('') + text.slice(done)
+  pattern.lastIndex = 0
+  return shown.length === 0 ? text : shown.join('') + text.slice(shownTo)
 }
 
-/** Where a text in JSON ends whose quotes have so many backslashes before them; what was cut off ends with all. */
+/** The end of a JSON string whose quotes have `slashes` backslashes; a truncated string ends with the text. */
 function findTextEnd(text: string, from: number, slashes: number): number {
   for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
     let start = at
     while (start > from && text[start - 1] === '\\') start--
     const more = at - start - slashes
-    // A backslash in the text is twice as many as make one quote of it.
+    // One backslash in the string takes twice the characters that one quote takes.
     if (more <= 0) return start
     if ((more / (slashes + 1)) % 2 === 0) return at - slashes
   }
   return text.length
 }
 
-// Which names are those of credentials: one list for traces, dumps, logs and pages. The backend and rules still see the
-// real values.
-
 export const REDACTED = '<redacted>'
 
-/** Whatever `config.sensitiveHeaders` adds; spec.md §5.8 has the first two. */
+/** Always sensitive; `config.sensitiveHeaders` adds others. The first two are those of spec.md §5.8. */
 const SENSITIVE_HEADERS = [
   'authorization',
   'proxy-authorization',
@@ -230,29 +227,29 @@ const SENSITIVE_HEADERS = [
   'x-api-key',
   'api-key',
   'x-goog-api-key',
-  // Whoever has it can use the session.
+  // With this id, another client can use the session.
   'mcp-session-id',
   'session',
-  // Where browsers put a token that they can put nowhere else.
+  // Browsers have no other place for a token in a WebSocket handshake.
   'sec-websocket-protocol',
 ]
 
-/** How the name of a credential ends, whatever has it: a header nobody has listed, a setting, a parameter, a member. */
+/** How names of credentials end: of unlisted headers, settings, parameters and members. */
 const ENDING =
   'secret|token|passwo?r?d|passphrase|pwd|(?<!allow-)credentials?|signature(?:-256)?|.jwt|[-_]key|(?:api|access|private)key' +
   '|assertion|[-_]authorization|[-_]auth|[-_]pat|[-_]session|session[-_]?id'
-/** Of a list or an object: all that is in it is one. */
+/** Names of arrays and objects whose strings are all secret. */
 const SECRET_GROUP = new RegExp(`(?:${ENDING})s?$`, 'i')
 const SECRET_GROUP_NAME = new RegExp(`${SECRET_GROUP.source}|authorization$`, 'i')
 const SECRET_HEADER = new RegExp(`(?:${ENDING})$`)
-/** Of a configuration, where `key` may be a name, and a hash is one of a key. */
+/** In a configuration, `key` may be an ordinary name, and a hash is that of a key. */
 const SECRET_SETTING = new RegExp(`(?:${ENDING}|hash)$`)
-/** Of what anybody may send, where a name tells less. */
+/** In untrusted text, where a name says less about its value. */
 const SECRET = new RegExp(
   `(?:${ENDING}|key|code|code_verifier|sig|jwt|id_token_hint|authorization|bearer|otp|samlresponse|^pass|^auth|^sid)$`,
   'i',
 )
-/** Names that stand for credentials: of headers in lower case, and of parameters in a query. */
+/** Names of credentials: of headers in lower case, and of query parameters. */
 export interface SecretNames {
   readonly headers: ReadonlySet<string>
   readonly parameters: ReadonlySet<string>
@@ -269,23 +266,22 @@ export function isSecretHeader(name: string, { headers }: Pick<SecretNames, 'hea
   return headers.has(name) || SECRET_HEADER.test(name)
 }
 
-/** Of a field in a configuration, or of a header that is set in one. */
+/** For a field of the configuration, or a header that it sets. */
 export function isSecretSetting(name: string, { headers }: Pick<SecretNames, 'headers'>): boolean {
   const lower = name.toLowerCase()
   return headers.has(lower) || SECRET_SETTING.test(lower)
 }
 
-/** Of a list or an object with that name: whether the texts in it are not shown. */
+/** For an array or object of that name: whether its strings are secret. */
 export function isSecretGroup(name: string): boolean {
   return SECRET_GROUP.test(name)
 }
 
-/** Of a parameter, whoever sends or wants it. */
 export function isSecretParameter(name: string): boolean {
   return isSecretName(name, NO_SECRET_NAMES)
 }
 
-/** However it is written: a reader of queries decodes names, too, and makes lists and objects of `a[b]` and `a.b`. */
+/** Readers of queries decode names, and make arrays and objects of `a[b]` and `a.b`: so does this. */
 function isSecretName(written: string, names: ReadonlySet<string>): boolean {
   const name = decodeParameterName(written)
   if (names.has(name) || SECRET.test(name)) return true
@@ -296,9 +292,7 @@ function isSecretNamePart(part: string): boolean {
   return SECRET.test(part) || SECRET_GROUP.test(part)
 }
 
-// Values and lines as people see them: without what is a credential by how it is written, whatever its name.
-
-/** After a name for a credential, or a scheme for one; and what looks like a token wherever it stands. */
+/** Credentials by form: after a credential's name, after a scheme, or a text that looks like a token. */
 const NAMED =
   /((?:authorization|api[_-]?key|access[_-]?key|token|secret|passwo?r?d|pwd|cookie)["']?\s*[:=]\s*["']?)(?!<)(?:(?:bearer|basic)\s+)?[^\s"',;]+/gi
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi
@@ -306,25 +300,25 @@ const WORD = /[\w.-]{12,}/g
 const JWT = /\beyJ[\w-]{8}/
 const KEY = /\bsk-[\w-]{16,}/g
 
-/** How a credential in a header begins, whatever the header; a challenge has the name of a parameter there. */
+/** A header value that starts with a credential; in a challenge, a parameter name follows the scheme instead. */
 const SCHEMED = /^(\s{0,16}(?:bearer|basic|negotiate)\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])\S/i
-/** `Basic plan`: what is encoded has other letters, too. */
+/** Plain words such as `Basic plan`: an encoded credential has other letters, too. */
 const BASICS = /^Basic [a-z ]{1,80}$/
 const BEARER = /\b(bearer\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])([\w.~+/=-]{8,})/gi
 
-/** A value of a header or a setting, without what is a credential by how it is written. */
+/** Removes what looks like a credential from a header value or a setting. */
 export function redactValue(text: string, names = NO_SECRET_NAMES): string {
   const scheme = SCHEMED.exec(text)
   if (scheme !== null && !BASICS.test(text)) return scheme[1]! + REDACTED
   return redactTarget(text, names).replace(BEARER, redactBearer).replace(WORD, redactToken)
 }
 
-/** Words of people are in lower case: `bearer authentication`. */
+/** Plain words are in lower case: `bearer authentication`. */
 function redactBearer(whole: string, scheme: string, word: string): string {
   return /^[a-z]+\.?$/.test(word) ? whole : scheme + REDACTED
 }
 
-/** A line that some program printed, without what looks like a credential in it. */
+/** Removes what looks like a credential from a line that a program printed. */
 export function redactLine(text: string): string {
   return redactTarget(text)
     .replace(NAMED, `$1${REDACTED}`)
@@ -333,11 +327,11 @@ export function redactLine(text: string): string {
     .replace(KEY, REDACTED)
 }
 
-/** Letters of a reason that are shown, and those that are read for that. */
+/** The length of a reason that is shown, and of the text that is read for it. */
 export const MAX_REASON_LENGTH = 300
 const MAX_READ = 4096
 
-/** Why something failed, in somebody's own words. */
+/** Removes credentials from the text of a failure, and shortens it. */
 export function redactReason(text: string): string {
   const shown = redactLine(text.slice(0, MAX_READ))
   return shown.length <= MAX_REASON_LENGTH ? shown : `${shown.slice(0, MAX_REASON_LENGTH - 1)}…`
@@ -348,12 +342,12 @@ function redactToken(word: string): string {
   return at >= 0 && word.includes('.', at) ? word.slice(0, at) + REDACTED : word
 }
 
-// Names as a lenient reader understands them. Nothing here throws: whoever sends a name may send many that are wrong.
+// The functions below read names as lenient parsers do. They never throw, since clients may send many invalid names.
 
 const ESCAPED = /(?:%[\da-f]{2})+/gi
 const UNICODE = /\\+u([\da-f]{4})/gi
 
-/** The name of a parameter; what is no escape stays as it is. */
+/** Decodes a parameter name; invalid escapes stay as they are. */
 export function decodeParameterName(name: string): string {
   const plain = name.includes('+') ? name.replaceAll('+', ' ').trim() : name
   if (!plain.includes('%')) return plain
@@ -364,7 +358,7 @@ function decodePercentEscapes(escapes: string): string {
   return Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8')
 }
 
-/** The name of a member, without what is before its closing quote in a text in JSON. */
+/** Decodes a member name, without the backslashes before its closing quote in nested JSON. */
 export function unescapeMemberName(name: string): string {
   if (!name.includes('\\')) return name
   return name.replace(UNICODE, decodeUnicodeEscape).replace(/\\{1,128}$/, '')

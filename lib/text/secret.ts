@@ -1,4 +1,4 @@
-// Text that must not be printed: whatever prints or serialises it shows `<redacted>`.
+// A text that must not be printed: every way to print or serialise it yields `<redacted>`.
 
 import { inspect } from 'node:util'
 

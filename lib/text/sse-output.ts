@@ -1,8 +1,8 @@
-// One reader of an event stream, however it is reached.
+// Writers of event streams: an interface, a writer that sends keep-alive comments, and one over node:http.
 
 import type { ServerResponse } from 'node:http'
 
-/** Of the head in front of it. */
+/** The response headers of an event stream. */
 export const EVENT_STREAM_HEADERS: readonly (readonly [name: string, value: string])[] = [
   ['content-type', 'text/event-stream'],
   ['cache-control', 'no-cache'],
@@ -10,54 +10,52 @@ export const EVENT_STREAM_HEADERS: readonly (readonly [name: string, value: stri
 ]
 
 export interface EventWriter {
-  /** It does not take more just now: what is written all the same is kept, so do not. */
+  /** The reader takes no more now; text written anyway is buffered. */
   readonly isFull: boolean
   write(text: string): void
-  /** Calls back each time it has room again. */
-  onDrain(act: () => void): void
-  /** Nothing comes after this. */
+  /** `callback` is called each time the stream can take more. */
+  onDrain(callback: () => void): void
+  /** Ends the stream after what was written. */
   end(): void
-  /** The reader is given up. */
+  /** Closes the connection to the reader. */
   destroy(): void
 }
 
-// A reader of an event stream that is looked after: comments show it that the stream lives, and one that takes nothing is
-// given up.
-
 export interface KeepAliveTiming {
-  /** Without an event for so long, a comment shows that the stream lives. */
+  /** After so long without an event, a comment is sent to keep the connection open. */
   readonly keepAliveMs: number
-  /** A reader that takes nothing for so long is gone. */
+  /** A reader that takes nothing for so long is disconnected. */
   readonly maxStallMs: number
 }
 
-/** What those who read may expect of every one. */
+/** The timing of every event stream of the gateway itself. */
 export const DEFAULT_KEEP_ALIVE_TIMING: KeepAliveTiming = {
   keepAliveMs: 15_000,
   maxStallMs: 30_000,
 }
 
-/** Of what is written although the reader is full. */
+/** Characters that may be written while the reader is full. */
 export const MAX_OVERFLOW_LENGTH = 1_048_576
 
 const COMMENT = ': keepalive\n\n'
 
+/** Sends a comment when the stream is silent, and disconnects a reader that takes nothing. */
 export class KeepAliveWriter implements EventWriter {
   readonly #out: EventWriter
-  readonly #pace: KeepAliveTiming
+  readonly #timing: KeepAliveTiming
   readonly #timer: NodeJS.Timeout
-  #acts: (() => void)[] = []
-  /** `ended`: all is written, and only its close is waited for. */
+  #drainCallbacks: (() => void)[] = []
+  /** `ended`: everything is written, and the stream has yet to close. */
   #state: 'open' | 'ended' | 'closed' = 'open'
-  /** Since when the reader has taken nothing, counted by the timer. */
+  /** How long the reader has taken nothing, counted by the timer. */
   #stalledMs = 0
   #overflow = 0
 
-  constructor(out: EventWriter, pace: KeepAliveTiming) {
+  constructor(out: EventWriter, timing: KeepAliveTiming) {
     this.#out = out
-    this.#pace = pace
-    this.#timer = setTimeout(() => this.#look(), pace.keepAliveMs).unref()
-    out.onDrain(() => this.#hasRoom())
+    this.#timing = timing
+    this.#timer = setTimeout(() => this.#check(), timing.keepAliveMs).unref()
+    out.onDrain(() => this.#onRoom())
   }
 
   get isFull(): boolean {
@@ -72,8 +70,8 @@ export class KeepAliveWriter implements EventWriter {
     this.#timer.refresh()
   }
 
-  onDrain(act: () => void): void {
-    this.#acts.push(act)
+  onDrain(callback: () => void): void {
+    this.#drainCallbacks.push(callback)
   }
 
   end(): void {
@@ -89,49 +87,47 @@ export class KeepAliveWriter implements EventWriter {
     this.#out.destroy()
   }
 
-  /** The reader is gone. */
+  /** The connection to the reader is closed. */
   close(): void {
     clearTimeout(this.#timer)
     this.#state = 'closed'
-    this.#acts = []
+    this.#drainCallbacks = []
   }
 
-  #hasRoom(): void {
+  #onRoom(): void {
     this.#stalledMs = 0
     this.#overflow = 0
-    for (const act of this.#acts) act()
+    for (const callback of this.#drainCallbacks) callback()
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#state === 'closed') return
     this.#timer.refresh()
     if (this.#state === 'open' && !this.isFull) {
       this.#stalledMs = 0
       return this.#out.write(COMMENT)
     }
-    this.#stalledMs += this.#pace.keepAliveMs
-    if (this.#stalledMs >= this.#pace.maxStallMs) this.destroy()
+    this.#stalledMs += this.#timing.keepAliveMs
+    if (this.#stalledMs >= this.#timing.maxStallMs) this.destroy()
   }
 }
 
-// The reader of an event stream behind an answer of node:http.
-
-/** `open` is called when the head is out; what it returns is called when nobody listens any more. */
+/** Sends the head and calls `open`; the function that `open` returns is called when the client has disconnected. */
 export function streamEvents(
   response: ServerResponse,
-  pace: KeepAliveTiming,
+  timing: KeepAliveTiming,
   open: (out: EventWriter) => () => void,
 ): void {
   response.writeHead(200, Object.fromEntries(EVENT_STREAM_HEADERS))
-  // It would wait for the first event, and a browser with it.
+  // Without this, the head waits for the first event, and the browser with it.
   response.flushHeaders()
-  const kept = new KeepAliveWriter(new ResponseEventWriter(response), pace)
-  let leave = (): void => {}
+  const writer = new KeepAliveWriter(new ResponseEventWriter(response), timing)
+  let onClose = (): void => {}
   response.on('close', () => {
-    kept.close()
-    leave()
+    writer.close()
+    onClose()
   })
-  leave = open(kept)
+  onClose = open(writer)
 }
 
 class ResponseEventWriter implements EventWriter {
@@ -149,8 +145,8 @@ class ResponseEventWriter implements EventWriter {
     this.#response.write(text)
   }
 
-  onDrain(act: () => void): void {
-    this.#response.on('drain', act)
+  onDrain(callback: () => void): void {
+    this.#response.on('drain', callback)
   }
 
   end(): void {

@@ -1,22 +1,22 @@
-// Finds the events in a text/event-stream, by the letter of the WHATWG's HTML standard, wherever its bytes are cut.
+// Reads the events of a text/event-stream exactly as the WHATWG HTML standard defines, wherever the bytes are split.
 
 import { ByteBuffer } from './byte-buffer.ts'
 
-/** Who reads the stream; called from within `write`. */
+/** The owner is called during `write`. */
 export interface EventReaderOwner {
-  /** The name is '' when none was sent, the id that of the last event that had one. The data is the owner's to keep. */
+  /** `name` is '' if none was sent; `id` is the latest one sent. The owner may keep the data. */
   event(name: string, data: Buffer, id: string | null): void
-  /** How long the sender wants to be left alone before the stream is opened again. */
+  /** How long the sender asks to wait before a reconnect. */
   retry(ms: number): void
-  /** The data of an event, or another field, is above the bound. Nothing comes after this, or not that event. */
+  /** The data of an event, or another field, exceeds the bound; that event, or all events after it, are dropped. */
   tooLong(name: string): void
 }
 
-/** What follows an event above the bound: nothing at all, or the events behind it. */
+/** What follows an event over the bound: no events, or the events after it. */
 export type OverlongEventMode = 'stop' | 'skip'
 
 type EventReaderState =
-  'start' | 'line' | 'lf' | 'field' | 'space' | 'value' | 'end' | 'ignored' | 'over'
+  'start' | 'line' | 'lf' | 'field' | 'space' | 'value' | 'end' | 'ignored' | 'stopped'
 
 const LF = 10
 const CR = 13
@@ -26,7 +26,7 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 const NEWLINE = Buffer.from('\n')
 const DIGITS = /^[0-9]+$/
 
-/** A name as one number, as it is compared at every line. It begins with 1, so that a NUL in front counts. */
+/** A field name as a number, for a fast comparison at every line. It starts with 1, so that a leading NUL counts. */
 const FIRST_CODE = 1
 
 function fieldNameCodeOf(name: string): number {
@@ -41,7 +41,7 @@ const DATA = fieldNameCodeOf('data')
 const EVENT = fieldNameCodeOf('event')
 const ID = fieldNameCodeOf('id')
 const RETRY = fieldNameCodeOf('retry')
-/** Above the code of any name of five letters, the most a known one has. */
+/** Above the code of any name of five letters, the length of the longest known name. */
 const LAST_CODE = 2 * 256 ** 5
 
 export class EventReader {
@@ -49,16 +49,16 @@ export class EventReader {
   readonly #maxBytes: number
   readonly #overlong: OverlongEventMode
   #state: EventReaderState = 'start'
-  /** Bytes of the mark at the start that were seen. */
-  #marks = 0
-  /** Name of the field we are in. */
+  /** Bytes of the byte order mark that were read. */
+  #markBytes = 0
+  /** The name of the current field. */
   #code = FIRST_CODE
-  /** Of the event so far: how many fields of data, what they hold, and its name. */
+  /** The event so far: its number of data fields, their content, and its name. */
   #lines = 0
   readonly #data = new ByteBuffer()
   #name = ''
   #event: 'whole' | 'skipped' = 'whole'
-  /** What a field other than data holds. */
+  /** The content of a field other than data. */
   readonly #value = new ByteBuffer()
   #id: string | null = null
   #bytes!: Buffer
@@ -72,7 +72,7 @@ export class EventReader {
     this.#overlong = overlong
   }
 
-  /** Between two events: who knows that whole ones follow need not write them. */
+  /** Between two events: a caller that knows that whole events follow need not write them. */
   get isBetweenEvents(): boolean {
     const isAtLine = this.#state === 'line' || this.#state === 'lf'
     return isAtLine && this.#lines === 0 && this.#name === '' && this.#event === 'whole'
@@ -84,16 +84,16 @@ export class EventReader {
     this.#at = from
     this.#to = to
     let state = this.#state
-    while (this.#at < to && state !== 'over') state = this[state]()
+    while (this.#at < to && state !== 'stopped') state = this[state]()
     this.#state = state
   }
 
-  /** A mark cut short is the start of a line whose field nobody knows. */
+  /** An incomplete byte order mark is the start of a line with an unknown field. */
   private start(): 'start' | 'line' | 'ignored' {
-    if (this.#bytes[this.#at] !== BYTE_ORDER_MARK[this.#marks])
-      return this.#marks === 0 ? 'line' : 'ignored'
+    if (this.#bytes[this.#at] !== BYTE_ORDER_MARK[this.#markBytes])
+      return this.#markBytes === 0 ? 'line' : 'ignored'
     this.#at++
-    return ++this.#marks === BYTE_ORDER_MARK.length ? 'line' : 'start'
+    return ++this.#markBytes === BYTE_ORDER_MARK.length ? 'line' : 'start'
   }
 
   private line(): 'line' | 'lf' | 'field' | 'ignored' {
@@ -107,18 +107,18 @@ export class EventReader {
     return 'field'
   }
 
-  /** Behind a CR, which ended the line already. */
+  /** After a CR, which already ended the line. */
   private lf(): 'line' {
     if (this.#bytes[this.#at] === LF) this.#at++
     return 'line'
   }
 
-  private field(): 'field' | 'space' | 'end' | 'ignored' | 'over' {
+  private field(): 'field' | 'space' | 'end' | 'ignored' | 'stopped' {
     while (this.#at < this.#to) {
       const byte = this.#bytes[this.#at]!
-      if (isLineEnd(byte)) return this.#open('end')
+      if (isLineEnd(byte)) return this.#startField('end')
       this.#at++
-      if (byte === COLON) return this.#open('space')
+      if (byte === COLON) return this.#startField('space')
       this.#code = nextCode(this.#code, byte)
       if (this.#code >= LAST_CODE) return 'ignored'
     }
@@ -130,17 +130,17 @@ export class EventReader {
     return 'value'
   }
 
-  private value(): 'value' | 'end' | 'ignored' | 'over' {
+  private value(): 'value' | 'end' | 'ignored' | 'stopped' {
     const from = this.#at
     this.#at = lineEnd(this.#bytes, from, this.#to)
-    const pile = this.#code === DATA ? this.#data : this.#value
-    if (!this.#fits(pile, this.#at - from)) return this.#overflow()
-    pile.append(this.#bytes, from, this.#at)
+    const buffer = this.#code === DATA ? this.#data : this.#value
+    if (!this.#fits(buffer, this.#at - from)) return this.#overflow()
+    buffer.append(this.#bytes, from, this.#at)
     return this.#at === this.#to ? 'value' : 'end'
   }
 
   private end(): 'line' | 'lf' {
-    if (this.#code !== DATA) this.#read(this.#value.take())
+    if (this.#code !== DATA) this.#readField(this.#value.take())
     return this.#nextLine()
   }
 
@@ -149,17 +149,17 @@ export class EventReader {
     return this.#at === this.#to ? 'ignored' : this.#nextLine()
   }
 
-  protected over(): never {
-    throw new Error('a stream that was given up takes no bytes')
+  protected stopped(): never {
+    throw new Error('bytes after the reader stopped')
   }
 
-  /** At the end of a line. */
+  /** Called at the end of a line. */
   #nextLine(): 'line' | 'lf' {
     return this.#bytes[this.#at++] === CR ? 'lf' : 'line'
   }
 
-  /** The name is complete: on to the value, if it is a field we know. */
-  #open<Next extends EventReaderState>(next: Next): Next | 'ignored' | 'over' {
+  /** The field name is complete: continues with the value if the field is known. */
+  #startField<Next extends EventReaderState>(next: Next): Next | 'ignored' | 'stopped' {
     const code = this.#code
     if (this.#event === 'skipped') return 'ignored'
     if (code !== DATA) return code === EVENT || code === ID || code === RETRY ? next : 'ignored'
@@ -169,7 +169,7 @@ export class EventReader {
     return next
   }
 
-  #read(value: Buffer): void {
+  #readField(value: Buffer): void {
     if (this.#code === ID) {
       if (!value.includes(0)) this.#id = value.toString()
       return
@@ -187,15 +187,15 @@ export class EventReader {
     if (lines > 0) this.#owner.event(name, this.#data.take(), this.#id)
   }
 
-  #fits(pile: ByteBuffer, more: number): boolean {
-    return pile.length + more <= this.#maxBytes
+  #fits(buffer: ByteBuffer, more: number): boolean {
+    return buffer.length + more <= this.#maxBytes
   }
 
-  #overflow(): 'ignored' | 'over' {
+  #overflow(): 'ignored' | 'stopped' {
     this.#data.take()
     this.#value.take()
     this.#owner.tooLong(this.#name)
-    if (this.#overlong === 'stop') return 'over'
+    if (this.#overlong === 'stop') return 'stopped'
     this.#event = 'skipped'
     return 'ignored'
   }
@@ -211,51 +211,47 @@ function lineEnd(bytes: Buffer, from: number, to: number): number {
   return at
 }
 
-// Whole events out of the text of an event stream that is passed on: a comment that somebody writes in between must not
-// break one.
-
-/** Of an event that has not come whole. */
-const MAX_HELD = 67_108_864
+/** The most characters of an incomplete event. */
+const MAX_PENDING_LENGTH = 67_108_864
 
 const END = '\n\n'
 
+/** Splits forwarded event-stream text after whole events, so that a comment written in between breaks none. */
 export class WholeEventBuffer {
-  #parts: string[] = []
-  #held = 0
+  #pending: string[] = []
+  #pendingLength = 0
 
-  /** All that are whole now; null when one is longer than any of ours. */
+  /** All events that are complete now; null if one exceeds the bound. */
   push(text: string): string | null {
     const end = this.#endIn(text)
     if (end === 0) {
       this.#keep(text)
-      return this.#held > MAX_HELD ? null : ''
+      return this.#pendingLength > MAX_PENDING_LENGTH ? null : ''
     }
-    const whole = [...this.#parts, text.slice(0, end)].join('')
-    this.#parts = []
-    this.#held = 0
+    const whole = [...this.#pending, text.slice(0, end)].join('')
+    this.#pending = []
+    this.#pendingLength = 0
     this.#keep(text.slice(end))
     return whole
   }
 
-  /** Behind the last whole event; 0 when there is none. */
+  /** The index after the last whole event; 0 if there is none. */
   #endIn(text: string): number {
     const at = text.lastIndexOf(END)
     if (at >= 0) return at + END.length
-    return text.startsWith('\n') && this.#parts.at(-1)?.endsWith('\n') === true ? 1 : 0
+    return text.startsWith('\n') && this.#pending.at(-1)?.endsWith('\n') === true ? 1 : 0
   }
 
   #keep(text: string): void {
     if (text === '') return
-    this.#parts.push(text)
-    this.#held += text.length
+    this.#pending.push(text)
+    this.#pendingLength += text.length
   }
 }
 
-// The media type of server-sent events.
-
 const EVENT_STREAM = 'text/event-stream'
 
-/** The type alone or with parameters; another one may begin the same. */
+/** True for the type alone or with parameters; another type may begin with the same text. */
 export function isEventStream(type: string | undefined): boolean {
   const { length } = EVENT_STREAM
   if (type === undefined || type.length < length) return false

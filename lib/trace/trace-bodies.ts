@@ -1,4 +1,4 @@
-// A bounded copy of a body that passes; what is above the bound passes uncopied.
+// Copies of bodies for a trace, up to a bound, and the times at which their parts arrived.
 
 import type { BodySnapshotEvent, BodyStage, ChunkArrival } from '../core/trace-events.ts'
 import type { Outcome, Tap } from '../core/types.ts'
@@ -6,16 +6,16 @@ import { ByteBuffer } from '../text/byte-buffer.ts'
 import { redactBody } from '../text/redaction.ts'
 
 export class BodyCopy implements Tap {
-  readonly #most: number
+  readonly #maxBytes: number
   readonly #done: (copy: BodyCopy) => void
-  readonly #pile = new ByteBuffer()
+  readonly #copy = new ByteBuffer()
   readonly #arrivals: ArrivalLog | null
-  #state: 'open' | 'over' = 'open'
+  #state: 'open' | 'done' = 'open'
   #bytes = 0
 
-  /** With when its request was accepted, it also tells when the parts of the body came. */
-  constructor(most: number, done: (copy: BodyCopy) => void, started: number | null = null) {
-    this.#most = most
+  /** With `started`, the time at which the request was accepted, it also records when parts of the body arrived. */
+  constructor(maxBytes: number, done: (copy: BodyCopy) => void, started: number | null = null) {
+    this.#maxBytes = maxBytes
     this.#done = done
     this.#arrivals = started === null ? null : new ArrivalLog(started)
   }
@@ -23,97 +23,96 @@ export class BodyCopy implements Tap {
   chunk(bytes: Buffer, from: number, to: number): void {
     this.#bytes += to - from
     this.#arrivals?.add(this.#bytes, performance.now())
-    const room = this.#most - this.#pile.length
-    if (room > 0) this.#pile.append(bytes, from, Math.min(to, from + room))
+    const remaining = this.#maxBytes - this.#copy.length
+    if (remaining > 0) this.#copy.append(bytes, from, Math.min(to, from + remaining))
   }
 
-  /** Also by whoever knows that nothing more will come; only the first counts. */
+  /** Also called when no more bytes can follow; only the first call counts. */
   end(_outcome: Outcome): void {
-    if (this.#state === 'over') return
-    this.#state = 'over'
+    if (this.#state === 'done') return
+    this.#state = 'done'
     this.#done(this)
   }
 
-  /** What was copied; the copy is empty afterwards. `names` are those of credentials. */
+  /** Takes the copied bytes; the copy is empty afterwards. `names` are those of secret parameters. */
   snapshot(stage: BodyStage, names?: ReadonlySet<string>): BodySnapshot {
-    const more = { names, arrivals: this.#arrivals }
-    return new BodySnapshot(stage, this.#pile.take(), this.#bytes, more)
+    const options = { names, arrivals: this.#arrivals }
+    return new BodySnapshot(stage, this.#copy.take(), this.#bytes, options)
   }
 }
 
 interface BodySnapshotOptions {
-  /** Of credentials. */
+  /** Names of secret parameters. */
   readonly names?: ReadonlySet<string> | undefined
   readonly arrivals?: ArrivalLog | null
 }
 
-/** Written in base64 when somebody reads it, not on the way of the body. */
+/** Encoded as base64 when the event is sent, not while the body is forwarded. */
 export class BodySnapshot implements BodySnapshotEvent {
   readonly type = 'bodySnapshot' as const
   readonly stage: BodyStage
-  /** All that passed. */
+  /** The length of the whole body. */
   readonly bytes: number
   readonly truncated?: true
-  readonly #kept: Buffer
-  readonly #more: BodySnapshotOptions
-  /** As people see it. */
-  #shown: Buffer | null = null
+  readonly #copy: Buffer
+  readonly #options: BodySnapshotOptions
+  /** The copy without credentials. */
+  #redacted: Buffer | null = null
 
-  constructor(stage: BodyStage, kept: Buffer, bytes: number, more: BodySnapshotOptions = {}) {
+  constructor(stage: BodyStage, copy: Buffer, bytes: number, options: BodySnapshotOptions = {}) {
     this.stage = stage
     this.bytes = bytes
-    this.#kept = kept
-    this.#more = more
-    if (kept.length < bytes) this.truncated = true
+    this.#copy = copy
+    this.#options = options
+    if (copy.length < bytes) this.truncated = true
   }
 
   /** Base64, without credentials. */
   get body(): string {
-    return this.#show().toString('base64')
+    return this.#redact().toString('base64')
   }
 
-  /** When its parts came, by what is shown of it. */
+  /** When its parts arrived, as positions in the redacted body. */
   get arrivals(): readonly ChunkArrival[] | undefined {
-    const { arrivals } = this.#more
-    return arrivals ? remapArrivals(this.#show(), this.#kept, arrivals.list) : undefined
+    const { arrivals } = this.#options
+    return arrivals ? remapArrivals(this.#redact(), this.#copy, arrivals.list) : undefined
   }
 
-  /** How many parts each of those stands for, where that is more than one. */
+  /** How many parts each arrival represents, if more than one. */
   get arrivalStep(): number | undefined {
-    const step = this.#more.arrivals?.step ?? 1
+    const step = this.#options.arrivals?.step ?? 1
     return step > 1 ? step : undefined
   }
 
-  /** Letters of it, about. */
+  /** The approximate length of the encoded body. */
   get encodedLength(): number {
-    return Math.ceil(this.#kept.length / 3) * 4
+    return Math.ceil(this.#copy.length / 3) * 4
   }
 
-  #show(): Buffer {
-    return (this.#shown ??= redactBody(this.#kept, this.#more.names))
+  #redact(): Buffer {
+    return (this.#redacted ??= redactBody(this.#copy, this.#options.names))
   }
 }
 
-// When the parts of a body came: a list that grows coarser, not longer.
-
-/** Above this every second one is kept, then every fourth, and so on; the last always. */
+/** Beyond this, every second arrival is kept, then every fourth, and so on; the last one always. */
 export const MAX_ARRIVALS = 1_000
 
 const LF = 10
 
+/** The arrival times of a body: a list that gets coarser, not longer. */
 export class ArrivalLog {
   readonly #started: number
   #list: ChunkArrival[] = []
   #step = 1
-  /** How many the last one stands for. */
-  #behind = 0
+  /** How many parts the last arrival represents. */
+  #partsInLast = 0
 
-  /** On the clock of `performance.now()`. */
+  /** `started` is on the clock of `performance.now()`. */
   constructor(started: number) {
     this.#started = started
   }
 
-  /** How many of those that came one in the list stands for. */
+  /** How many parts one arrival represents. */
   get step(): number {
     return this.#step
   }
@@ -124,14 +123,14 @@ export class ArrivalLog {
 
   add(bytes: number, now: number): void {
     const arrival: ChunkArrival = [bytes, Math.max(0, Math.round((now - this.#started) * 1000))]
-    if (this.#behind > 0 && this.#behind < this.#step) {
+    if (this.#partsInLast > 0 && this.#partsInLast < this.#step) {
       this.#list[this.#list.length - 1] = arrival
-      this.#behind++
+      this.#partsInLast++
       return
     }
     if (this.#list.length === MAX_ARRIVALS) this.#thin()
     this.#list.push(arrival)
-    this.#behind = 1
+    this.#partsInLast = 1
   }
 
   #thin(): void {
@@ -140,33 +139,35 @@ export class ArrivalLog {
   }
 }
 
-/** The same in a body as it is shown, line by line: what was hidden has another length. None where lines are not the same. */
+/** Maps arrivals to the redacted body, line by line, since redaction changes lengths; [] if the lines differ. */
 export function remapArrivals(
-  shown: Buffer,
-  kept: Buffer,
+  redacted: Buffer,
+  original: Buffer,
   list: readonly ChunkArrival[],
 ): ChunkArrival[] {
-  if (shown === kept) return [...list]
-  const moved: ChunkArrival[] = []
-  let [from, fromShown] = [0, 0]
+  if (redacted === original) return [...list]
+  const mapped: ChunkArrival[] = []
+  let [from, redactedFrom] = [0, 0]
   let at = 0
-  while (from < kept.length && fromShown < shown.length) {
-    const [to, toShown] = [findLineEnd(kept, from), findLineEnd(shown, fromShown)]
+  while (from < original.length && redactedFrom < redacted.length) {
+    const [to, redactedTo] = [findLineEnd(original, from), findLineEnd(redacted, redactedFrom)]
     for (; at < list.length && list[at]![0] <= to; at++) {
       const [bytes, time] = list[at]!
-      const place = bytes === to ? toShown : Math.min(fromShown + bytes - from, toShown - 1)
-      moved.push([place, time])
+      const position =
+        bytes === to ? redactedTo : Math.min(redactedFrom + bytes - from, redactedTo - 1)
+      mapped.push([position, time])
     }
     from = to
-    fromShown = toShown
+    redactedFrom = redactedTo
   }
-  if (from < kept.length || fromShown < shown.length) return []
-  // What was not kept comes behind.
-  for (const [bytes, time] of list.slice(at)) moved.push([bytes - kept.length + shown.length, time])
-  return moved
+  if (from < original.length || redactedFrom < redacted.length) return []
+  // Bytes that were not copied follow.
+  for (const [bytes, time] of list.slice(at))
+    mapped.push([bytes - original.length + redacted.length, time])
+  return mapped
 }
 
-/** Of the line that begins there, with its line end. */
+/** The index after the line that starts at `from`. */
 function findLineEnd(bytes: Buffer, from: number): number {
   const at = bytes.indexOf(LF, from)
   return at < 0 ? bytes.length : at + 1

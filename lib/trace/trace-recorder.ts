@@ -1,4 +1,4 @@
-// The record of one request, step by step, for somebody who watches. Every other exchange has none, and pays a look at null.
+// Records one request, step by step, for a watcher. Every other exchange has no recorder, and pays one null check.
 
 import type { LimitConfig } from '../config/policy-types.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -29,46 +29,46 @@ import { BodyCopy } from './trace-bodies.ts'
 import { describeRequestState, redactHeaders, RedactionCache } from './trace-request.ts'
 import type { TraceSettings } from './trace-request.ts'
 
-/** Who watches; never slows the request down. */
+/** Receives the events of a trace; never slows the request down. */
 export interface TraceReader {
   onEvent(event: TraceEvent): void
-  /** Nothing comes after this. */
+  /** No event follows. */
   onFinished(): void
 }
 
 export class TraceRecorder implements Trace, TracedCallOwner {
   readonly #exchange: Exchange
   readonly #reader: TraceReader
-  readonly #terms: TraceSettings
-  readonly #shown: RedactionCache
-  readonly #steps: PolicyRecorder
-  /** Calls to backends, the last one behind. Those under way have no end yet. */
+  readonly #settings: TraceSettings
+  readonly #redaction: RedactionCache
+  readonly #policies: PolicyRecorder
+  /** Calls to backends in their order; those in progress have no end yet. */
   readonly #calls = new Set<TracedCall>()
-  /** Where the client's own request went last. */
-  #call: TracedCall | null = null
-  /** Of the backend's answer, if that is what came last. */
-  #raw: ResponseHead | null = null
-  #answer: BodyCopy | null = null
-  #state: 'open' | 'over' = 'open'
+  /** The latest call for the client's own request. */
+  #clientCall: TracedCall | null = null
+  /** The head of the backend's response, until another call starts. */
+  #rawHead: ResponseHead | null = null
+  #responseCopy: BodyCopy | null = null
+  #state: 'open' | 'finished' = 'open'
 
-  constructor(exchange: Exchange, reader: TraceReader, terms: TraceSettings) {
+  constructor(exchange: Exchange, reader: TraceReader, settings: TraceSettings) {
     this.#exchange = exchange
     this.#reader = reader
-    this.#terms = terms
-    this.#shown = new RedactionCache(terms.secretNames)
-    this.#steps = new PolicyRecorder(() => this.#requestState())
+    this.#settings = settings
+    this.#redaction = new RedactionCache(settings.secretNames)
+    this.#policies = new PolicyRecorder(() => this.#requestState())
   }
 
   get maxBodyBytes(): number {
-    return this.#terms.maxBodyBytes
+    return this.#settings.maxBodyBytes
   }
 
   get secretNames(): SecretNames {
-    return this.#terms.secretNames
+    return this.#settings.secretNames
   }
 
   emit(message: TraceMessage, { severity = 'info', since = 0, scope }: EventDetails = {}): void {
-    if (this.#state === 'over') return
+    if (this.#state === 'finished') return
     const eventEnd = this.#offset(performance.now())
     const eventStart = since === 0 ? null : this.#offset(since)
     const times = { eventStart, eventEnd, severity }
@@ -88,48 +88,42 @@ export class TraceRecorder implements Trace, TracedCallOwner {
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void {
     const state = this.#requestState()
     const proxy = { ...(state['proxy'] as object | undefined), ...this.#durations() }
-    const response = { code: head.status, headers: redactHeaders(head, this.#shown) }
-    const seen = { ...state, response, proxy }
-    this.emit({ type: 'responseSnapshot', stage, requestState: seen }, { scope })
+    const response = { code: head.status, headers: redactHeaders(head, this.#redaction) }
+    const shownState = { ...state, response, proxy }
+    this.emit({ type: 'responseSnapshot', stage, requestState: shownState }, { scope })
   }
 
-  /** `effective` is shown as it stands: it holds no secret. */
+  /** `effective` is shown unchanged: it contains no secret. */
   recordPolicies(phase: PolicyPhase, effective: object): void {
     const named = Object.entries(effective).map(([name, value]) => [tracePolicyName(name), value])
     const effectivePolicy = Object.fromEntries(named) as object
     this.emit({ type: 'policySelection', phase, effectivePolicy })
   }
 
-  /** A policy is about to have its word on the request. */
   startPolicy(): void {
-    this.#steps.begin()
+    this.#policies.begin()
   }
 
-  /** From within a policy: why it has nothing to say. */
   skipPolicy(reason: string): void {
-    this.#steps.reportedResult = { type: 'skip', reason }
+    this.#policies.reportedResult = { type: 'skip', reason }
   }
 
-  /** From within a policy: what it found out. */
   notePolicy(details: string): void {
-    this.#steps.reportedResult = { type: 'apply', details, snapshot: null }
+    this.#policies.reportedResult = { type: 'apply', details, snapshot: null }
   }
 
-  /** What a policy did; `waited`: it had to ask somebody. */
   endPolicy(kind: string, status: number | null, how: 'at once' | 'waited'): void {
-    const { startedAt } = this.#steps
+    const { startedAt } = this.#policies
     const severity = status === null || status < 400 ? 'info' : 'error'
-    const result = this.#steps.end(status)
+    const result = this.#policies.end(status)
     this.#policy(kind, result, { severity, ...(how === 'waited' && { since: startedAt }) })
   }
 
-  /** Answered by what is no policy of its own, and why. */
   recordRefusal(kind: string, status: number, reason: string): void {
     const details = `answered ${status}: ${reason}`
     this.#policy(kind, { type: 'apply', details, snapshot: null }, { severity: 'error' })
   }
 
-  /** What a policy made of an answer. */
   recordResponsePolicy(kind: string, result: PolicyResult): void {
     this.#policy(kind, result, {})
   }
@@ -138,7 +132,7 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     this.emit({ type: 'policy', kind: tracePolicyName(kind), result }, more)
   }
 
-  /** Each rule by itself, also those that the decision did not need. */
+  /** Evaluates each rule, including those that the decision did not need. */
   recordRules(
     rules: readonly AuthorizationRule[],
     view: ExpressionView,
@@ -147,21 +141,20 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     const results = rules.map(({ mode, expression }) => {
       const found = expression.evaluate(view)
       if ('fault' in found) this.recordExpressionFault(expression, found.fault)
-      const name = String(this.#terms.formatter.format(expression))
+      const name = String(this.#settings.formatter.format(expression))
       return { name, mode, matched: 'value' in found && found.value === true }
     })
     const severity = result === 'allow' ? 'success' : 'error'
     this.emit({ type: 'authorizationResult', rules: results, result }, { severity })
   }
 
-  /** An expression that has no value for this exchange; `header` is what it was for, if that is one. */
+  /** `header` is the header that the expression computes, if any: a secret one is redacted. */
   recordExpressionFault(expression: Expression, error: string, header = ''): void {
     const isHidden = isSecretHeader(header, this.secretNames)
-    const expr = isHidden ? REDACTED : String(this.#terms.formatter.format(expression))
+    const expr = isHidden ? REDACTED : String(this.#settings.formatter.format(expression))
     this.emit({ type: 'cel', expr, result: { error } }, { severity: 'warn' })
   }
 
-  /** What a limit decided, and what it has left. */
   recordLimit(config: LimitConfig, left: Allowance, decision: 'allow' | 'deny'): void {
     const { name: rule, counts } = config
     const bucket = this.#bucketOf(config)
@@ -171,21 +164,18 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     this.emit({ type: 'rateLimit', rule, counts, bucket, decision, ...numbers }, { severity })
   }
 
-  /** A limit that could not be asked: the request is refused. */
   recordLimitFailure({ name: rule, counts }: LimitConfig, error: string): void {
-    const about = { type: 'rateLimit', rule, counts, bucket: null, decision: 'deny' } as const
-    const nothing = { limit: null, remaining: null, reset: null }
-    this.emit({ ...about, ...nothing, error }, { severity: 'error' })
+    const event = { type: 'rateLimit', rule, counts, bucket: null, decision: 'deny' } as const
+    const noNumbers = { limit: null, remaining: null, reset: null }
+    this.emit({ ...event, ...noNumbers, error }, { severity: 'error' })
   }
 
-  /** What is asked of an LLM, as far as it was read. */
   recordLlmRequest(inputFormat: string, facts: LlmFacts): void {
     const requestModel = facts.requestModel ?? null
     const streaming = facts.streaming ?? null
     this.emit({ type: 'llmRequestDetected', inputFormat, requestModel, streaming })
   }
 
-  /** Where a message of a client's goes. */
   recordMcpMessage(method: string, target: string): void {
     const session = this.#exchange.facts?.mcp?.sessionId?.slice(0, 8) ?? null
     this.emit({ type: 'mcpMessage', method, target, session })
@@ -197,37 +187,36 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes }, { severity })
   }
 
-  /** The request as it goes out to a backend, or to one of its targets. */
   startCall(target: string, sent: SentRequest, scope?: TraceScope): TracedCall {
-    // Of another try, which is over.
-    if (scope === undefined) this.#closeCall('given up')
+    // The call of a previous attempt has ended.
+    if (scope === undefined) this.#closeCall('abandoned')
     const state = this.#requestState(sent)
     this.emit({ type: 'requestSnapshot', stage: 'final request', requestState: state }, { scope })
     const call = new TracedCall(this, target, scope)
     this.#calls.add(call)
-    if (scope === undefined) this.#call = call
+    if (scope === undefined) this.#clientCall = call
     return call
   }
 
   recordRawResponse({ scope }: TracedCall, head: ResponseHead): void {
-    if (scope === undefined) this.#raw = head
+    if (scope === undefined) this.#rawHead = head
   }
 
-  /** An answer, before the policies have their word on it. */
   recordReplyReady(head: ResponseHead): void {
-    // A call that was cut short is known by what is answered instead.
-    if (this.#call?.endedAt === 0) this.#closeCall(this.#exchange.error?.message ?? 'given up')
-    if (head === this.#raw) this.snapshotResponse('backend response ready', head)
+    // A call that was cancelled has the error of the reply that replaces it.
+    if (this.#clientCall?.endedAt === 0)
+      this.#closeCall(this.#exchange.error?.message ?? 'abandoned')
+    if (head === this.#rawHead) this.snapshotResponse('backend response ready', head)
   }
 
-  /** Keeps a copy of the answer's body as it passes, and shows it when that has ended. */
+  /** Copies the response body as it passes, and emits the copy when the body has ended. */
   tapResponseBody(): Tap {
     const done = (copy: BodyCopy): void => {
       const snapshot = copy.snapshot('response', this.secretNames.parameters)
       if (snapshot.bytes > 0) this.emit(snapshot)
     }
-    this.#answer = new BodyCopy(this.maxBodyBytes, done, this.#exchange.startedAt)
-    return this.#answer
+    this.#responseCopy = new BodyCopy(this.maxBodyBytes, done, this.#exchange.startedAt)
+    return this.#responseCopy
   }
 
   finish(): void {
@@ -237,35 +226,35 @@ export class TraceRecorder implements Trace, TracedCallOwner {
       outcome,
     } = this.#exchange
     const reason = error?.message ?? (outcome === 'complete' ? null : outcome)
-    // A request that ends well may leave some behind: what a notification is answered, or a target that is slow.
+    // A request that ends well may leave calls open: the response to a notification, or a slow target.
     for (const call of this.#calls)
-      if (reason === null) call.close('the request was over first', 'info')
+      if (reason === null) call.close('the request ended first', 'info')
       else call.close(reason)
-    this.#answer?.end(outcome)
+    this.#responseCopy?.end(outcome)
     const code = status === 0 ? null : status
     const severity = severityOf(code, reason)
     this.emit({ type: 'requestFinished', status: code, error: reason }, { severity })
-    this.#state = 'over'
+    this.#state = 'finished'
     this.#reader.onFinished()
   }
 
   #closeCall(reason: string): void {
-    this.#call?.close(reason)
-    this.#call = null
-    this.#raw = null
+    this.#clientCall?.close(reason)
+    this.#clientCall = null
+    this.#rawHead = null
   }
 
   #requestState(sent: SentRequest = {}): Record<string, unknown> {
-    return describeRequestState(this.#exchange, this.#shown, sent)
+    return describeRequestState(this.#exchange, this.#redaction, sent)
   }
 
-  /** A key may be somebody's credential. */
+  /** The value of a key may be a credential. */
   #bucketOf({ key }: LimitConfig): string | null {
     if (key === null) return null
     const value = key.evaluateKey(
       new ExpressionView(this.#exchange, this.#exchange.facts ?? undefined),
     )
-    return value === null ? 'shared' : String(this.#terms.formatter.formatKeyValue(key, value))
+    return value === null ? 'shared' : String(this.#settings.formatter.formatKeyValue(key, value))
   }
 
   /** Microseconds since the request was accepted. */
@@ -273,7 +262,7 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     return Math.max(0, Math.round((at - this.#exchange.startedAt) * 1000))
   }
 
-  /** Of the call that was made last. */
+  /** The durations of the latest call. */
   #durations(): object {
     const call = [...this.#calls].at(-1)
     if (call === undefined) return {}
@@ -288,43 +277,40 @@ function formatTraceSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(6)}s`
 }
 
-// One policy after the other on a request that is watched: what each had to say, and whether it changed the request.
-
+/** Records one policy after another: what it reported, and whether it changed the request. */
 class PolicyRecorder {
-  /** When the one that is asked now was asked. */
+  /** When the current policy started. */
   startedAt = 0
-  /** Its own words, if it has any. */
+  /** What the policy reported itself, if anything. */
   reportedResult: PolicyResult | null = null
-  readonly #look: () => object
-  /** The request as it was before, written out. */
+  readonly #describeRequest: () => object
+  /** The serialised request before the policy. */
   #before = ''
 
-  constructor(look: () => object) {
-    this.#look = look
+  constructor(describeRequest: () => object) {
+    this.#describeRequest = describeRequest
   }
 
   begin(): void {
-    this.#before = JSON.stringify(this.#look())
+    this.#before = JSON.stringify(this.#describeRequest())
     this.startedAt = performance.now()
     this.reportedResult = null
   }
 
-  /** `status` is that of its answer, or null. */
+  /** `status` is that of its reply, or null. */
   end(status: number | null): PolicyResult {
     const { reportedResult } = this
-    const snapshot = this.#changed()
+    const snapshot = this.#changedState()
     if (status !== null) return { type: 'apply', details: `answered ${status}`, snapshot }
     if (reportedResult === null) return { type: 'apply', details: 'passed', snapshot }
     return reportedResult.type === 'skip' ? reportedResult : { ...reportedResult, snapshot }
   }
 
-  #changed(): object | null {
-    const state = this.#look()
+  #changedState(): object | null {
+    const state = this.#describeRequest()
     return JSON.stringify(state) === this.#before ? null : state
   }
 }
-
-// One call to a backend as a trace tells it: what goes out, and what comes back or does not.
 
 interface TracedCallOwner {
   readonly maxBodyBytes: number
@@ -333,15 +319,16 @@ interface TracedCallOwner {
     message: TraceMessage,
     more: { severity?: TraceSeverity; since?: number; scope?: TraceScope },
   ): void
-  /** The head of an answer; without a scope it is the one that policies see next. */
+  /** Records the head of a response; without a scope, policies see it next. */
   recordRawResponse(call: TracedCall, head: ResponseHead): void
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void
 }
 
+/** One call to a backend in a trace: what is sent, and the response or the failure. */
 class TracedCall implements CallTrace {
   readonly scope: TraceScope
   readonly startedAt = performance.now()
-  /** When its answer or its failure came; 0 until then. */
+  /** When the response or the failure arrived; 0 until then. */
   endedAt = 0
   readonly #owner: TracedCallOwner
   readonly #copy: BodyCopy
@@ -356,7 +343,7 @@ class TracedCall implements CallTrace {
     owner.emit({ type: 'backendCallStart', target }, { scope })
   }
 
-  /** Watches the request's body as it leaves. */
+  /** Copies the request body as it is sent. */
   get requestBodyTap(): Tap {
     return this.#copy
   }
@@ -368,12 +355,12 @@ class TracedCall implements CallTrace {
     this.#owner.snapshotResponse('raw response', head, this.scope)
   }
 
-  /** For an answer that no policy has a word on. */
+  /** For a response that no policy changes. */
   recordReady(head: ResponseHead): void {
     this.#owner.snapshotResponse('backend response ready', head, this.scope)
   }
 
-  /** For an answer that has no head. */
+  /** For a response without a head. */
   recordStatus(status: number): void {
     if (this.endedAt === 0) this.#result(status, null)
   }
@@ -382,7 +369,7 @@ class TracedCall implements CallTrace {
     if (this.endedAt === 0) this.#result(null, message)
   }
 
-  /** Nothing more of it matters: what is still open ends here. */
+  /** Closes the call: whatever is still open ends here. */
   close(message: string, severity: TraceSeverity = 'error'): void {
     if (this.endedAt === 0) this.#result(null, message, severity)
     this.#copy.end('complete')
@@ -395,16 +382,14 @@ class TracedCall implements CallTrace {
   ): void {
     const { startedAt, scope } = this
     this.endedAt = performance.now()
-    // Behind an answer the rest of the body may still be sent; behind a failure nothing is.
+    // After a response the rest of the body may still be sent; after a failure nothing is.
     if (error !== null) this.#copy.end('complete')
-    // It may be what a client or a target says.
-    const shown = error === null ? null : redactReason(error)
-    const message = { type: 'backendCallResult', status, error: shown } as const
+    // The text may come from a client or a target.
+    const redacted = error === null ? null : redactReason(error)
+    const message = { type: 'backendCallResult', status, error: redacted } as const
     this.#owner.emit(message, { severity, since: startedAt, scope })
   }
 }
-
-// How an ending looks in a list of events.
 
 function severityOf(status: number | null, error: string | null): TraceSeverity {
   if (error !== null || (status ?? 0) >= 500) return 'error'

@@ -1,4 +1,4 @@
-// What is known about an exchange just now, as a snapshot shows it: the names that rules read, without credentials.
+// The state of an exchange as a trace snapshot shows it, without credentials, and the settings that decide what is shown.
 
 import type { Config } from '../config/config-types.ts'
 import { ConfigFormatter } from '../config/show.ts'
@@ -24,7 +24,7 @@ type StateFields = Record<string, unknown>
 
 export function describeRequestState(
   exchange: Exchange,
-  hidden: RedactionCache,
+  redaction: RedactionCache,
   sent: SentRequest = {},
 ): StateFields {
   const {
@@ -33,12 +33,12 @@ export function describeRequestState(
     choice: { backend },
   } = exchange
   return {
-    request: describeRequest(exchange, hidden, sent),
+    request: describeRequest(exchange, redaction, sent),
     source: { address: source.address, port: source.port },
     env: envState(new EnvView()),
-    ...(facts?.jwt !== undefined && { jwt: redactClaims(facts.jwt, hidden) }),
+    ...(facts?.jwt !== undefined && { jwt: redactClaims(facts.jwt, redaction) }),
     ...(facts?.apiKey !== undefined && {
-      apiKey: { key: REDACTED, ...redactClaims(facts.apiKey, hidden) },
+      apiKey: { key: REDACTED, ...redactClaims(facts.apiKey, redaction) },
     }),
     ...(facts?.basicAuth !== undefined && { basicAuth: facts.basicAuth }),
     ...(facts?.mcp !== undefined && { mcp: mcpState(facts.mcp) }),
@@ -48,23 +48,23 @@ export function describeRequestState(
   }
 }
 
-/** As it is now: a rewrite shows in the next snapshot. */
+/** The current state: a rewrite is visible in the next snapshot. */
 function describeRequest(
-  { request: given, source, startedAt }: Exchange,
-  hidden: RedactionCache,
+  { request: received, source, startedAt }: Exchange,
+  redaction: RedactionCache,
   sent: SentRequest,
 ) {
-  const request = sent.request ?? given
+  const request = sent.request ?? received
   const authority = sent.host ?? request.authority
   const scheme = source.secure ? 'https' : 'http'
-  const target = hidden.redactTarget(request.target)
-  const headers = redactHeaders(request, hidden)
+  const target = redaction.redactTarget(request.target)
+  const headers = redactHeaders(request, redaction)
   return {
     method: request.method,
     uri: `${scheme}://${authority}${target}`,
     path: request.path,
     pathAndQuery: target,
-    // Without the port, as rules read it.
+    // Without the port, as in expressions.
     host: authority.replace(/:\d*$/, ''),
     scheme,
     version: request.version,
@@ -73,32 +73,32 @@ function describeRequest(
   }
 }
 
-/** A text, or a list where a name occurs several times. */
-export function redactHeaders(fields: HeaderFields, hidden: RedactionCache): StateFields {
-  const shown = new Map<string, string[]>()
+/** A string, or a list if a name occurs several times. */
+export function redactHeaders(fields: HeaderFields, redaction: RedactionCache): StateFields {
+  const redacted = new Map<string, string[]>()
   for (const [name, value] of fields.entries()) {
-    const values = shown.get(name) ?? []
-    values.push(isSecretHeader(name, hidden) ? REDACTED : hidden.redactValue(value))
-    shown.set(name, values)
+    const values = redacted.get(name) ?? []
+    values.push(isSecretHeader(name, redaction) ? REDACTED : redaction.redactValue(value))
+    redacted.set(name, values)
   }
   return Object.fromEntries(
-    [...shown].map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
+    [...redacted].map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
   )
 }
 
-/** Integers of claims are exact, which only their own writer keeps. Names are those of users, and may tell of a secret. */
-function redactClaims(claims: Claims, hidden: SecretNames): StateFields {
+/** Claims have exact integers, which only `celToJson` preserves. Claim names are the user's, and may name a secret. */
+function redactClaims(claims: Claims, redaction: SecretNames): StateFields {
   return JSON.parse(celToJson(claims), (name, value: unknown) =>
-    isSecretSetting(name, hidden) || isSecretGroup(name) ? redactTexts(value) : value,
+    isSecretSetting(name, redaction) || isSecretGroup(name) ? redactTexts(value) : value,
   ) as StateFields
 }
 
-/** As expressions see it. */
-function llmState({ operation: _operation, ending: _ending, ...seen }: LlmFacts): StateFields {
-  return seen
+/** Only the fields that expressions see. */
+function llmState({ operation: _operation, ending: _ending, ...visible }: LlmFacts): StateFields {
+  return visible
 }
 
-/** Whoever has a session's id can use it. */
+/** With the whole id, another client could use the session. */
 function mcpState(mcp: { sessionId?: string | undefined }): StateFields {
   return {
     ...mcp,
@@ -106,7 +106,7 @@ function mcpState(mcp: { sessionId?: string | undefined }): StateFields {
   }
 }
 
-/** What is not set is left out when it is written. */
+/** Unset variables are omitted from the JSON. */
 function envState({ podName, namespace, gateway }: EnvView): StateFields {
   return { podName, namespace, gateway }
 }
@@ -126,14 +126,13 @@ function proxyState({ choice: { listenerKey: listener, routeKey: route } }: Exch
   }
 }
 
-// What of a request's texts is shown. A trace looks at the same ones at every step: long ones are read only once.
+/** Shorter texts are redacted faster than looked up. */
+const MIN_CACHED_LENGTH = 128
 
-/** Shorter ones are read faster than kept. */
-const MIN_KEPT_LENGTH = 128
+/** Texts in the cache; further ones are redacted each time. */
+const MAX_CACHED = 256
 
-/** Texts that are kept; what comes above that is read each time. */
-const MAX_KEPT = 256
-
+/** Redacts the texts of one request. Every snapshot contains the same ones: long ones are redacted once. */
 export class RedactionCache implements SecretNames {
   readonly headers: ReadonlySet<string>
   readonly parameters: ReadonlySet<string>
@@ -145,44 +144,44 @@ export class RedactionCache implements SecretNames {
     this.parameters = parameters
   }
 
-  /** A path and query. */
+  /** Redacts a path and query. */
   redactTarget(text: string): string {
-    return this.#once(text, this.#targets, redactTarget)
+    return this.#cached(text, this.#targets, redactTarget)
   }
 
-  /** Of a header that is no credential by its name. */
+  /** Redacts the value of a header whose name is not secret. */
   redactValue(text: string): string {
-    return this.#once(text, this.#values, redactValue)
+    return this.#cached(text, this.#values, redactValue)
   }
 
-  #once(text: string, kept: Map<string, string>, show: typeof redactTarget): string {
-    const known = kept.get(text)
-    if (known !== undefined) return known
-    const shown = show(text, this.parameters)
-    if (text.length >= MIN_KEPT_LENGTH && kept.size < MAX_KEPT) kept.set(text, shown)
-    return shown
+  #cached(text: string, cache: Map<string, string>, redact: typeof redactTarget): string {
+    const cached = cache.get(text)
+    if (cached !== undefined) return cached
+    const redacted = redact(text, this.parameters)
+    if (text.length >= MIN_CACHED_LENGTH && cache.size < MAX_CACHED) cache.set(text, redacted)
+    return redacted
   }
 }
 
-// What a trace may show and how much of it, by the configuration in force: found out when somebody watches, and once.
-
+/** What a trace may show, by the current configuration. */
 export interface TraceSettings {
   readonly secretNames: SecretNames
   /** How values of the configuration are shown. */
   readonly formatter: ConfigFormatter
-  /** Bytes of a body that are kept. */
+  /** Bytes copied of each body. */
   readonly maxBodyBytes: number
 }
 
 export class TraceSettingsCache {
   #config: Config | null = null
-  #terms: TraceSettings | null = null
+  #settings: TraceSettings | null = null
 
-  /** The same for the same configuration. */
+  /** Settings are built once per configuration. */
   settingsFor(config: Config): TraceSettings {
-    if (this.#terms === null || this.#config !== config) this.#terms = buildTraceSettings(config)
+    if (this.#settings === null || this.#config !== config)
+      this.#settings = buildTraceSettings(config)
     this.#config = config
-    return this.#terms
+    return this.#settings
   }
 }
 
@@ -190,11 +189,11 @@ function buildTraceSettings(config: Config): TraceSettings {
   const { sensitiveHeaders, maxTracedBytes } = config.process
   const headers: string[] = [...sensitiveHeaders]
   const parameters = new Set<string>()
-  const note: NoteCredentialName = (kind, name) => {
+  const addName: NoteCredentialName = (kind, name) => {
     if (kind === 'header') headers.push(name)
     else parameters.add(name)
   }
-  findCredentialNames([config.gateways, config.ui], note)
+  findCredentialNames([config.gateways, config.ui], addName)
   return {
     secretNames: { headers: sensitiveHeaderNames(headers), parameters },
     formatter: new ConfigFormatter(sensitiveHeaders),
@@ -204,13 +203,13 @@ function buildTraceSettings(config: Config): TraceSettings {
 
 type NoteCredentialName = (kind: 'header' | 'query', name: string) => void
 
-/** Every place of a credential that the configuration names: those of clients, and those for backends. */
-function findCredentialNames(value: unknown, note: NoteCredentialName): void {
-  if (Array.isArray(value)) return value.forEach((item) => findCredentialNames(item, note))
+/** Finds the names of all headers and parameters that carry credentials, of clients and for backends. */
+function findCredentialNames(value: unknown, addName: NoteCredentialName): void {
+  if (Array.isArray(value)) return value.forEach((item) => findCredentialNames(item, addName))
   if (typeof value !== 'object' || value === null) return
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return
   const { kind, name } = value as { kind?: unknown; name?: unknown }
-  if ((kind === 'header' || kind === 'query') && typeof name === 'string') note(kind, name)
-  for (const part of Object.values(value)) findCredentialNames(part, note)
+  if ((kind === 'header' || kind === 'query') && typeof name === 'string') addName(kind, name)
+  for (const part of Object.values(value)) findCredentialNames(part, addName)
 }

@@ -1,4 +1,4 @@
-// Who waits to see a request, in the order they came; each sees one.
+// Clients that wait for a trace, in the order of their requests; each gets one traced request as a stream of events.
 
 import { MAX_TRACE_WATCHERS } from '../core/bounds.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -17,23 +17,23 @@ import type { TraceSettings } from './trace-request.ts'
 
 interface WaitingWatcher {
   readonly reader: TraceReader
-  /** Which request it waits for; null for any. */
-  readonly wanted: Expression | null
+  /** Selects the request; null for the next one. */
+  readonly filter: Expression | null
 }
 
 export class TraceWatchers {
-  readonly #terms: () => TraceSettings
+  readonly #settings: () => TraceSettings
   readonly #waiting: WaitingWatcher[] = []
-  readonly #most: number
+  readonly #maxWatchers: number
   readonly #refusals: RefusalCounter | null
 
   constructor(
-    terms: () => TraceSettings,
-    most = MAX_TRACE_WATCHERS,
+    settings: () => TraceSettings,
+    maxWatchers = MAX_TRACE_WATCHERS,
     refusals: RefusalCounter | null = null,
   ) {
-    this.#terms = terms
-    this.#most = most
+    this.#settings = settings
+    this.#maxWatchers = maxWatchers
     this.#refusals = refusals
   }
 
@@ -42,19 +42,19 @@ export class TraceWatchers {
   }
 
   get isFull(): boolean {
-    return this.#waiting.length >= this.#most
+    return this.#waiting.length >= this.#maxWatchers
   }
 
-  /** What one more is told where there are too many. */
+  /** Counts a refusal and returns its reason. */
   refuse(): string {
-    this.#refusals?.count('maxWatchers', this.#most)
-    return `too many watchers: ${this.#most} wait already (config.trace.maxWatchers)`
+    this.#refusals?.count('maxWatchers', this.#maxWatchers)
+    return `too many watchers: ${this.#maxWatchers} wait already (config.trace.maxWatchers)`
   }
 
-  /** What takes it back; null when there are too many already. */
-  add(reader: TraceReader, wanted: Expression | null): (() => void) | null {
+  /** Returns a function that removes the watcher; null if there are too many. */
+  add(reader: TraceReader, filter: Expression | null): (() => void) | null {
     if (this.isFull) return null
-    const waiting = { reader, wanted }
+    const waiting = { reader, filter }
     this.#waiting.push(waiting)
     return () => {
       const at = this.#waiting.indexOf(waiting)
@@ -62,41 +62,39 @@ export class TraceWatchers {
     }
   }
 
-  /** For the first who waits for such a request; called only when somebody does. */
+  /** Traces the exchange for the first watcher whose filter matches; called only while watchers wait. */
   attachTrace(exchange: Exchange): void {
     const at = this.#waiting.findIndex(
-      ({ wanted }) => wanted === null || wanted.holds(new ExpressionView(exchange)),
+      ({ filter }) => filter === null || filter.holds(new ExpressionView(exchange)),
     )
     if (at < 0) return
     const [{ reader }] = this.#waiting.splice(at, 1) as [WaitingWatcher]
-    const trace = new TraceRecorder(exchange, reader, this.#terms())
+    const trace = new TraceRecorder(exchange, reader, this.#settings())
     exchange.trace = trace
     trace.start()
   }
 }
 
-// Somebody wants to see a request: whether that can be had, and its stream when it can.
-
 export type WatchDecision =
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
-  /** What it returns ends the watch. */
+  /** The function that `open` returns ends the watch. */
   | { readonly kind: 'granted'; readonly open: (out: EventWriter) => () => void }
 
-/** Who asks to see a request; `source` as below. */
+/** Decides on a request to watch; `source` as below. */
 export type DecideWatch = (source: string | null) => WatchDecision
 
-/** `source` is an expression that picks the request; null for the next one, whichever it is. */
+/** `source` is an expression that selects the request; null for the next one. */
 export function decideWatch(watchers: TraceWatchers, source: string | null): WatchDecision {
   try {
-    const wanted = source === null ? null : compileExpression(source, 'trace')
+    const filter = source === null ? null : compileExpression(source, 'trace')
     if (watchers.isFull) return refuseWatch(503, watchers.refuse())
     const open = (out: EventWriter): (() => void) => {
       const stream = new TraceStream(out)
-      const leave = watchers.add(stream, wanted)
-      // Others came between the question and its answer.
-      if (leave === null) out.end()
+      const remove = watchers.add(stream, filter)
+      // Other watchers were added between the decision and the stream.
+      if (remove === null) out.end()
       return () => {
-        leave?.()
+        remove?.()
         stream.close()
       }
     }
@@ -111,26 +109,25 @@ function refuseWatch(status: number, reason: string): WatchDecision {
   return { kind: 'refused', status, reason }
 }
 
-// One request, told event by event to a reader that may be slow: what waits is bounded, and what is dropped is counted.
-
-/** What waits for a slow watcher; what comes above that is dropped, counted, and told. */
+/** Events and bytes queued for a slow watcher; further events are dropped and counted. */
 export const MAX_QUEUED_TRACE_EVENTS = 1_024
 export const MAX_QUEUED_TRACE_BYTES = 16_777_216
 
-/** A text, or a body that becomes one when it is written: off the way of the request it was copied from. */
+/** A formatted event, or one with a body that is formatted when it is sent: not while the request is served. */
 interface QueuedEvent {
   readonly event: TraceEvent | string
-  readonly weight: number
+  readonly size: number
 }
 
+/** Sends the events of one request to a reader that may be slow: the queue is bounded, and dropped events are counted. */
 export class TraceStream implements TraceReader {
   readonly #out: EventWriter
   #queue: QueuedEvent[] = []
-  #weight = 0
+  #queuedBytes = 0
   #dropped = 0
-  /** `ending`: all is in the queue. */
-  #state: 'open' | 'ending' | 'over' = 'open'
-  #pumping: 'idle' | 'soon' | 'full' = 'idle'
+  /** `ending`: all events are in the queue. */
+  #state: 'open' | 'ending' | 'closed' = 'open'
+  #pumping: 'idle' | 'scheduled' | 'full' = 'idle'
 
   constructor(out: EventWriter) {
     this.#out = out
@@ -146,29 +143,29 @@ export class TraceStream implements TraceReader {
       this.#dropped++
       return
     }
-    if (this.#dropped > 0) this.#tellDropped(event)
+    if (this.#dropped > 0) this.#pushDropped(event)
     this.#push(event)
   }
 
   onFinished(): void {
     if (this.#state !== 'open') return
     this.#state = 'ending'
-    this.#soon()
+    this.#schedulePump()
   }
 
-  /** The watcher is gone. */
+  /** The watcher has disconnected. */
   close(): void {
-    this.#state = 'over'
+    this.#state = 'closed'
     this.#queue = []
   }
 
-  #isFull(weight: number): boolean {
+  #isFull(size: number): boolean {
     if (this.#queue.length >= MAX_QUEUED_TRACE_EVENTS) return true
-    // A body that is larger than that all alone was wished for so large.
-    return this.#queue.length > 0 && this.#weight + weight > MAX_QUEUED_TRACE_BYTES
+    // A single body over the bound is accepted: its size was configured.
+    return this.#queue.length > 0 && this.#queuedBytes + size > MAX_QUEUED_TRACE_BYTES
   }
 
-  #tellDropped(event: TraceEvent): void {
+  #pushDropped(event: TraceEvent): void {
     const count = this.#dropped
     this.#dropped = 0
     this.#push({ ...event, severity: 'warn', message: { type: 'eventsDropped', count } })
@@ -177,31 +174,29 @@ export class TraceStream implements TraceReader {
   #push(event: TraceEvent): void {
     const { message } = event
     const queued =
-      message.type === 'bodySnapshot'
-        ? { event, weight: message.encodedLength }
-        : queueAsText(event)
+      message.type === 'bodySnapshot' ? { event, size: message.encodedLength } : queueAsText(event)
     this.#queue.push(queued)
-    this.#weight += queued.weight
-    this.#soon()
+    this.#queuedBytes += queued.size
+    this.#schedulePump()
   }
 
-  /** Not at once: the request goes first. */
-  #soon(): void {
+  /** Not at once: the request has priority. */
+  #schedulePump(): void {
     if (this.#pumping !== 'idle') return
-    this.#pumping = 'soon'
+    this.#pumping = 'scheduled'
     setImmediate(() => this.#pump())
   }
 
   #pump(): void {
     this.#pumping = 'idle'
-    if (this.#state === 'over') return
+    if (this.#state === 'closed') return
     while (this.#queue.length > 0) {
       if (this.#out.isFull) {
         this.#pumping = 'full'
         return
       }
-      const { event, weight } = this.#queue.shift()!
-      this.#weight -= weight
+      const { event, size } = this.#queue.shift()!
+      this.#queuedBytes -= size
       this.#out.write(typeof event === 'string' ? sseDataOf(event) : formatBodyEvent(event))
     }
     if (this.#state === 'ending') this.#out.end()
@@ -210,14 +205,14 @@ export class TraceStream implements TraceReader {
 
 function queueAsText(event: TraceEvent): QueuedEvent {
   const text = formatTraceEvent(event)
-  return { event: text, weight: text.length }
+  return { event: text, size: text.length }
 }
 
 function sseDataOf(text: string): string {
   return `data: ${text}\n\n`
 }
 
-/** A body that cannot be shown, for one that is too long for a text, is told without it. */
+/** A body that cannot be formatted because it is too long is reported without its content. */
 function formatBodyEvent(event: TraceEvent): string {
   try {
     return sseDataOf(formatTraceEvent(event))
@@ -228,9 +223,9 @@ function formatBodyEvent(event: TraceEvent): string {
       severity: 'warn',
       message: { type: 'eventsDropped', count: 1 },
     } as const
-    const told = sseDataOf(formatTraceEvent(dropped))
-    if (message.type !== 'bodySnapshot') return told
+    const notice = sseDataOf(formatTraceEvent(dropped))
+    if (message.type !== 'bodySnapshot') return notice
     const empty = new BodySnapshot(message.stage, Buffer.alloc(0), message.bytes)
-    return sseDataOf(formatTraceEvent({ ...event, message: empty })) + told
+    return sseDataOf(formatTraceEvent({ ...event, message: empty })) + notice
   }
 }

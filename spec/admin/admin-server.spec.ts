@@ -1,4 +1,4 @@
-// The admin listener: where it opens, what it refuses to open on, and how it answers.
+// The admin server: where it listens, which addresses it refuses, and how it answers.
 
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -40,7 +40,7 @@ async function open(address: AdminAddress): Promise<{ server: AdminServer; label
   return { server, labels }
 }
 
-admin('counts connections for which there is no room', async () => {
+admin('counts connections beyond the limit', async () => {
   const refusals = new RefusalCounter()
   const place = { name: 'it', setting: 'x', connections: 1, refusals }
   const server = stage.add(new AdminServer(ENDPOINTS, () => {}, place))
@@ -66,7 +66,7 @@ async function openTcp(): Promise<NetConnectOpts> {
   return { port, host: '127.0.0.1' }
 }
 
-/** The whole answer, to the end of the connection. */
+/** The whole response, to the end of the connection. */
 async function ask(target: NetConnectOpts, start: string, ...fields: string[]): Promise<string> {
   const client = await stage.client(target)
   const head = [`${start} HTTP/1.1`, 'host: localhost', ...fields, 'connection: close']
@@ -91,31 +91,37 @@ admin('answers by path and method, with the query', async () => {
   assert.match(await ask(target, 'POST /here', 'content-length: 0'), /\bdone\n/)
 })
 
-admin('404 for an unknown path, 405 with Allow and no body for a wrong method', async () => {
-  const target = await openTcp()
-  for (const path of ['/', '/nowhere', '/here/', '/HERE', '/__proto__', '//'])
-    assert.match(await ask(target, `GET ${path}`), /^HTTP\/1\.1 404 .*not found\n/s, path)
-  const text = await ask(target, 'DELETE /here')
-  assert.match(text, /^HTTP\/1\.1 405 /)
-  assert.match(text, /\r\nallow: GET, POST\r\n/)
-  assert.not.match(text, /not/)
-})
+admin(
+  'answers 404 for an unknown path, 405 with Allow and no body for a wrong method',
+  async () => {
+    const target = await openTcp()
+    for (const path of ['/', '/nowhere', '/here/', '/HERE', '/__proto__', '//'])
+      assert.match(await ask(target, `GET ${path}`), /^HTTP\/1\.1 404 .*not found\n/s, path)
+    const text = await ask(target, 'DELETE /here')
+    assert.match(text, /^HTTP\/1\.1 405 /)
+    assert.match(text, /\r\nallow: GET, POST\r\n/)
+    assert.not.match(text, /not/)
+  },
+)
 
-admin('500 with the reason when an endpoint fails', async () => {
+admin('answers 500 with the reason when an endpoint fails', async () => {
   const text = await ask(await openTcp(), 'GET /broken')
   assert.match(text, /^HTTP\/1\.1 500 .*out of order\n/s)
 })
 
-admin('403 for a name of another machine, a foreign page, another site', async () => {
-  const target = await openTcp()
-  const rebound = await stage.client(target)
-  rebound.send('GET /here HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n')
-  assert.match(await rebound.untilClosed(), /^HTTP\/1\.1 403 .*loopback names only\n/s)
-  assert.match(await ask(target, 'GET /here', 'origin: http://evil.example'), /^HTTP\/1\.1 403 /)
-  assert.match(await ask(target, 'GET /here', 'sec-fetch-site: cross-site'), /^HTTP\/1\.1 403 /)
-})
+admin(
+  'answers 403 for a host name of another machine, a foreign origin, another site',
+  async () => {
+    const target = await openTcp()
+    const rebound = await stage.client(target)
+    rebound.send('GET /here HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n')
+    assert.match(await rebound.untilClosed(), /^HTTP\/1\.1 403 .*loopback names only\n/s)
+    assert.match(await ask(target, 'GET /here', 'origin: http://evil.example'), /^HTTP\/1\.1 403 /)
+    assert.match(await ask(target, 'GET /here', 'sec-fetch-site: cross-site'), /^HTTP\/1\.1 403 /)
+  },
+)
 
-admin('who is refused is left with no connection', async () => {
+admin('closes the connection after a refusal', async () => {
   const target = await openTcp()
   for (const field of ['host: evil.example', 'host: localhost\r\nsec-fetch-site: cross-site']) {
     const client = await stage.client(target)
@@ -124,7 +130,7 @@ admin('who is refused is left with no connection', async () => {
   }
 })
 
-admin('no answer ever allows another origin', async () => {
+admin('never allows another origin in a response', async () => {
   const target = await openTcp()
   const preflight = await ask(
     target,
@@ -146,7 +152,7 @@ admin('localhost is both loopback addresses, and no other', async () => {
   }
 })
 
-admin('says which address is in use', async () => {
+admin('the error names an address that is in use', async () => {
   const holder = stage.add(createServer())
   holder.listen(0, '127.0.0.1')
   await deadline(once(holder, 'listening'), WAIT_MS, 'a port to hold')
@@ -157,7 +163,7 @@ admin('says which address is in use', async () => {
   )
 })
 
-admin('half of localhost in use: the other half is let go again', async () => {
+admin('closes the first loopback address when the other is in use', async () => {
   const holder = stage.add(createServer())
   const held = once(holder, 'listening')
   const failed = once(holder, 'error').then(() => 'no IPv6')
@@ -169,16 +175,16 @@ admin('half of localhost in use: the other half is let go again', async () => {
   assert.is(labels.length, 1)
 })
 
-admin('says when the machine has no such address', async () => {
+admin('the error says that the machine has no such address', async () => {
   const message = await refusal({ kind: 'tcp', host: '192.0.2.1', port: await freePort() })
   assert.match(message, /config\.adminAddr.*192\.0\.2\.1:\d+: this machine has no such address$/)
 })
 
-admin('listens nowhere when it is off', async () => {
+admin('does not listen when it is off', async () => {
   assert.equal((await open({ kind: 'off' })).labels, [])
 })
 
-admin('a unix socket is answered whatever Host says, and its file goes at the end', async () => {
+admin('a unix socket accepts any Host, and its file is removed at the end', async () => {
   const folder = stage.add(new Folder())
   const path = folder.at('admin.sock')
   const { server, labels } = await open({ kind: 'unix', path })
@@ -188,7 +194,7 @@ admin('a unix socket is answered whatever Host says, and its file goes at the en
   assert.not.ok(existsSync(path))
 })
 
-admin('a socket that a dead process left is replaced', async () => {
+admin('replaces a socket that a dead process left', async () => {
   const folder = stage.add(new Folder())
   const path = folder.at('admin.sock')
   const leave = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
@@ -198,7 +204,7 @@ admin('a socket that a dead process left is replaced', async () => {
   assert.match(await ask({ path }, 'GET /here'), /^HTTP\/1\.1 200 /)
 })
 
-admin('a socket that somebody listens on is left to him', async () => {
+admin('keeps a socket on which another process listens', async () => {
   const folder = stage.add(new Folder())
   const path = folder.at('admin.sock')
   await listening(path)
@@ -209,22 +215,25 @@ admin('a socket that somebody listens on is left to him', async () => {
   await stage.client({ path })
 })
 
-admin('a file that is no socket is left alone', async () => {
+admin('keeps a file that is not a socket', async () => {
   const folder = stage.add(new Folder())
   const path = folder.write('precious.txt', 'precious')
   symlinkSync(path, folder.at('link.sock'))
   for (const taken of [path, folder.at('link.sock'), folder.path])
-    assert.match(await refusal({ kind: 'unix', path: taken }), /the file exists and is no socket$/)
+    assert.match(
+      await refusal({ kind: 'unix', path: taken }),
+      /the file exists and is not a socket$/,
+    )
   assert.is(readFileSync(path, 'utf8'), 'precious')
 })
 
-admin('says when there is no folder for the socket', async () => {
+admin('the error says that the folder of the socket does not exist', async () => {
   const folder = stage.add(new Folder())
   const message = await refusal({ kind: 'unix', path: folder.at('no/admin.sock') })
-  assert.match(message, /admin\.sock: there is no such folder$/)
+  assert.match(message, /admin\.sock: the folder does not exist$/)
 })
 
-admin('holds 64 connections and no more', async () => {
+admin('accepts 64 connections and no more', async () => {
   const target = await openTcp()
   const clients = await Promise.all(Array.from({ length: 64 }, () => stage.client(target)))
   for (const client of clients) client.send('GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n')
@@ -232,7 +241,7 @@ admin('holds 64 connections and no more', async () => {
   more.send('GET /here HTTP/1.1\r\nhost: localhost\r\n\r\n')
   assert.is(await more.untilClosed(), '')
   clients[0]!.destroy()
-  // The place is free as soon as the server has seen it.
+  // A connection is free as soon as the server has seen the close.
   for (let tries = 0; tries < 100; tries++) {
     const next = await stage.client(target)
     next.send('GET /here HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')

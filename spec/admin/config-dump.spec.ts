@@ -1,4 +1,4 @@
-// The dump: what is in force, the way users write it, and never a secret.
+// The dump: the configuration in force, in the form of the file, and never a secret.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,7 +12,7 @@ import { CERT, KEY, OTHER_CERT, OTHER_KEY } from '../support/tls-pair.ts'
 
 const GATEWAY = 'gateways: { default: { port: 3000, address: 127.0.0.1 } }\n'
 
-/** The one route of the one listener, without what the other specs show. */
+/** The one route of the one listener, without parts that other tests cover. */
 function routeDump(fields: string): Shown {
   const dump = dumpOf(`${GATEWAY}routes: [{ name: r, ${fields} }]\n`)
   return at(dump, 'binds', 0, 'listeners', 'gateway/default', 'routes', ROUTE) as Shown
@@ -25,9 +25,9 @@ function policyDump(policies: string): unknown {
   return routeDump(`${BACKENDS}, policies: { ${policies} }`)['inlinePolicies']
 }
 
-const dumping = suite('admin/config-dump')
+const test = suite('admin/config-dump')
 
-dumping('tells which one is in force and since when', () => {
+test('has the generation and the time of the configuration in force', () => {
   const dump = dumpOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
   assert.is(dump['generation'], 7)
   assert.is(dump['loadedAt'], '2026-11-15T04:00:00.000Z')
@@ -36,7 +36,7 @@ dumping('tells which one is in force and since when', () => {
   for (const list of ['workloads', 'services', 'policies']) assert.equal(dump[list], [])
 })
 
-dumping('shows where the web UI is, and who may see it', () => {
+test('shows the listeners and policies of the web UI', () => {
   assert.not.ok('ui' in dumpOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`))
   const dump = dumpOf(
     `${GATEWAY}ui: { policies: { basicAuth: { htpasswd: 'a:secret', realm: ops } } }\n`,
@@ -47,7 +47,7 @@ dumping('shows where the web UI is, and who may see it', () => {
   assert.not.match(JSON.stringify(dump), 'secret')
 })
 
-dumping('tells why another one was refused', () => {
+test('shows why the last reload was refused', () => {
   const at = new Date('2026-11-15T05:00:00Z')
   const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
   const dump = buildConfigDump({
@@ -60,7 +60,7 @@ dumping('tells why another one was refused', () => {
   })
 })
 
-dumping('shows binds with their listeners and routes, and backends apart', () => {
+test('shows binds with their listeners and routes, and backends separately', () => {
   const dump = dumpOf(`${GATEWAY}routes:
 - name: r
   hostnames: [A.example.com]
@@ -111,7 +111,7 @@ dumping('shows binds with their listeners and routes, and backends apart', () =>
   assert.equal(dump['backends'], [backend(0, '[::1]:8080'), backend(1, 'unix:/run/app.sock')])
 })
 
-dumping('tells how each backend has done', () => {
+test('shows the statistics of each backend', () => {
   const statusOf: ConfigDumpSource['statusOf'] = (key) =>
     key.endsWith('backend0') ? { requests: 3, health: 2 / 3, latencyMs: 1.23456 } : null
   const text = 'routes: [{ backends: [{ host: a:1 }, { host: b:2 }] }]'
@@ -120,7 +120,7 @@ dumping('tells how each backend has done', () => {
   assert.equal(status, { requests: 3, health: 0.667, latencyMs: 1.235 })
 })
 
-dumping('shows matches as they are written', () => {
+test('shows matches in the form of the file', () => {
   const { matches } = routeDump(`${BACKENDS}, matches: [
     { path: { exact: /a }, method: GET, headers: [{ name: X-Env, value: { exact: dev } }] },
     { path: { regex: '/v[0-9]+' }, query: [{ name: q, value: { regex: '1|2' } }] }]`)
@@ -135,7 +135,7 @@ dumping('shows matches as they are written', () => {
   ])
 })
 
-dumping('shows policies as they are written, durations too', () => {
+test('shows policies in the form of the file, including durations', () => {
   assert.equal(
     policyDump(`requestHeaderModifier: { add: { x-a: '1' }, set: { x-b: '2' }, remove: [x-c] },
       urlRewrite: { path: { prefix: /new }, authority: { host: other.example } },
@@ -174,7 +174,7 @@ const MCP_SHOWN = {
   keepAlive: '15s',
 }
 
-dumping('shows the settings of the process by the names of the file', () => {
+test('shows process settings by their names in the file', () => {
   const text = `config:
   connectionTerminationDeadline: 90s
   sensitiveHeaders: [X-Mine]
@@ -228,7 +228,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
   })
 })
 
-dumping('shows every form of the admin address', () => {
+test('shows every form of the admin address', () => {
   const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
   const shown = (admin: AdminAddress): unknown =>
     at(buildConfigDump({ ...source, addresses: { ...ADDRESSES, admin } }), 'config', 'adminAddr')
@@ -238,7 +238,7 @@ dumping('shows every form of the admin address', () => {
   assert.is(shown({ kind: 'tcp', host: '::1', port: 1 }), '[::1]:1')
 })
 
-dumping('shows policy resources as they were written, with their status', () => {
+test('shows policy resources in the form of the file, with their status', () => {
   const dump = dumpOf(`${GATEWAY}routes: [{ name: r, ${BACKENDS} }]
 ---
 apiVersion: gateway.dev/v1alpha1
@@ -257,7 +257,7 @@ spec:
   assert.ok(conditions.some(({ type, status }) => type === 'Attached' && status === 'False'))
 })
 
-dumping('tells a certificate by its name and fingerprint', () => {
+test('shows a certificate by its name and fingerprint', () => {
   const folder = new Folder()
   try {
     folder.write('cert.pem', CERT)
@@ -277,10 +277,10 @@ routes: [{ ${BACKENDS} }]
   }
 })
 
-dumping('shows no secret of any place that can hold one', () => {
+test('shows no secret of any field that can hold one', () => {
   const folder = new Folder()
   try {
-    // As some tools write it: certificate and key in one file.
+    // Some tools write certificate and key into one file.
     folder.write('cert.pem', CERT + KEY)
     folder.write('key.pem', KEY)
     folder.write('client.pem', OTHER_CERT + OTHER_KEY)
@@ -319,4 +319,4 @@ routes:
   }
 })
 
-dumping.run()
+test.run()

@@ -1,4 +1,4 @@
-// Who is answered on the admin interface, and which pages are kept away.
+// Which requests the admin interface answers, and which web pages it refuses.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -31,7 +31,7 @@ const OURS = [
   '[::1]:15000',
 ]
 
-/** Names that a page can point to this machine, and what only looks like ours. */
+/** Names that a page can point to this machine, and names that only look like loopback. */
 const THEIRS = [
   'evil.example',
   'evil.example:15000',
@@ -54,22 +54,22 @@ const THEIRS = [
   '2130706433',
 ]
 
-guard('on loopback, answers to names of this machine', () => {
+guard('on loopback, answers to host names of this machine', () => {
   for (const host of OURS) assert.ok(isAnswered({ host }), host)
 })
 
-guard('on loopback, refuses every other name', () => {
+guard('on loopback, refuses every other host name', () => {
   for (const host of THEIRS) assert.not.ok(isAnswered({ host }), host)
 })
 
-guard('bound elsewhere on purpose, or on a unix socket, answers to any name', () => {
+guard('answers to any host name when bound elsewhere on purpose, or on a unix socket', () => {
   for (const host of [...OURS, ...THEIRS]) {
     assert.ok(isAnswered({ host }, 'open'), host)
     assert.ok(isAnswered({ host }, 'unix'), host)
   }
 })
 
-guard('answers HTTP/1.0 without a Host: no browser sends that', () => {
+guard('answers HTTP/1.0 without a Host, which no browser sends', () => {
   assert.ok(isAnswered({}))
 })
 
@@ -90,16 +90,19 @@ guard('answers its own pages only', () => {
       assert.not.ok(isAnswered({ host, origin }, exposure), `${origin} ${exposure}`)
 })
 
-guard('refuses what a browser says comes from another site, or another port of this one', () => {
-  const host = 'localhost:15000'
-  for (const site of ['same-origin', 'none'])
-    assert.ok(isAnswered({ host, 'sec-fetch-site': site }), site)
-  for (const exposure of ['loopback', 'open', 'unix'] as const)
-    for (const site of ['cross-site', 'same-site', 'new-word', ''])
-      assert.not.ok(isAnswered({ host, 'sec-fetch-site': site }, exposure), site)
-})
+guard(
+  'refuses requests that a browser marks as from another site, or another port of this one',
+  () => {
+    const host = 'localhost:15000'
+    for (const site of ['same-origin', 'none'])
+      assert.ok(isAnswered({ host, 'sec-fetch-site': site }), site)
+    for (const exposure of ['loopback', 'open', 'unix'] as const)
+      for (const site of ['cross-site', 'same-site', 'new-word', ''])
+        assert.not.ok(isAnswered({ host, 'sec-fetch-site': site }, exposure), site)
+  },
+)
 
-/** As a browser tells of a link that was followed. */
+/** The headers of a browser that followed a link. */
 const FOLLOWED = {
   host: 'localhost:15000',
   'sec-fetch-site': 'cross-site',
@@ -107,7 +110,7 @@ const FOLLOWED = {
   'sec-fetch-dest': 'document',
 }
 
-guard('pages are opened by a link of another site, in a tab of their own', () => {
+guard('pages can be opened by a link of another site, as a top-level navigation', () => {
   for (const path of ['/', '/ui', '/ui/', '/ui/callback', '/ui/a/b'])
     for (const site of ['cross-site', 'same-site'])
       assert.ok(isAnswered({ ...FOLLOWED, 'sec-fetch-site': site }, 'loopback', `GET ${path}`))
@@ -119,7 +122,7 @@ guard('a link opens pages only, and no data', () => {
     assert.not.ok(isAnswered(FOLLOWED, 'loopback', `GET ${path}`), path)
 })
 
-guard('a form that is sent, a frame, a script and a fetch are no link', () => {
+guard('a submitted form, a frame, a script and a fetch are not links', () => {
   for (const method of ['POST', 'HEAD', 'PUT', 'OPTIONS'])
     assert.not.ok(isAnswered(FOLLOWED, 'loopback', `${method} /ui`), method)
   for (const dest of ['iframe', 'frame', 'object', 'embed', 'script', 'image', 'empty', ''])
@@ -128,13 +131,13 @@ guard('a form that is sent, a frame, a script and a fetch are no link', () => {
     assert.not.ok(isAnswered({ ...FOLLOWED, 'sec-fetch-mode': mode }, 'loopback', 'GET /ui'), mode)
 })
 
-guard('a link under a foreign name, or from a foreign origin, opens nothing', () => {
+guard('refuses a link with a foreign host name, or from a foreign origin', () => {
   assert.not.ok(isAnswered({ ...FOLLOWED, host: 'evil.example' }, 'loopback', 'GET /ui'))
   for (const origin of ['http://evil.example', 'null'])
     assert.not.ok(isAnswered({ ...FOLLOWED, origin }, 'loopback', 'GET /ui'))
 })
 
-guard('says why', () => {
+guard('the refusal says why', () => {
   assert.is(
     refusal({ host: 'evil.example' }),
     'forbidden: the admin interface answers to loopback names only',
@@ -149,7 +152,7 @@ guard('says why', () => {
   )
 })
 
-guard('knows loopback addresses', () => {
+guard('recognizes loopback addresses', () => {
   for (const name of ['localhost', '127.0.0.1', '127.255.0.9', '::1']) assert.ok(isLoopback(name))
   for (const name of ['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example', ''])
     assert.not.ok(isLoopback(name), name)

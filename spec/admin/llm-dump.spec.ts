@@ -1,4 +1,4 @@
-// LLM providers, models and limits in the dump: the way users write them, what is left of each, and never a key.
+// LLM providers, models and limits in the dump: in the form of the file, with the remaining quota, and never a key.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,16 +15,16 @@ function routeDump(fields: string): { dump: Shown; policies: unknown } {
   return { dump, policies: at(routes, 'gateway/default/default/r', 'inlinePolicies') }
 }
 
-/** What the first backend leads to. */
+/** The target of the first backend. */
 function targetOf(dump: Shown, kind: string): unknown {
   return at(dump, 'backends', 0, 'backend', kind, 'target')
 }
 
 const HOST = 'backends: [{ host: "a:1" }]'
 
-const dumping = suite('LLMs and limits in the dump')
+const test = suite('LLMs and limits in the dump')
 
-dumping('providers are shown in their groups, without their keys', () => {
+test('shows providers in their groups, without their keys', () => {
   const { dump } = routeDump(`backends: [{ ai: { groups: [
     { providers: [
       { name: a, provider: { openAI: { model: gpt-x } }, hostOverride: 'h:1', pathPrefix: /p, policies: { backendAuth: { key: s3cret } } },
@@ -51,7 +51,7 @@ dumping('providers are shown in their groups, without their keys', () => {
   })
 })
 
-dumping('models are shown with what they lead to, and virtual ones with their targets', () => {
+test('shows models with their providers, and virtual models with their targets', () => {
   const dump = dumpOf(`llm:
   providers: [{ name: main, provider: openAI, params: { apiKey: s3cret, baseUrl: 'https://h/v1' } }]
   models:
@@ -86,7 +86,7 @@ dumping('models are shown with what they lead to, and virtual ones with their ta
   ])
 })
 
-dumping('the ai policy is shown as it was written, whatever its aliases are called', () => {
+test('shows the ai policy in the form of the file, with any names of aliases', () => {
   const ai =
     'ai: { modelAliases: { kind: gpt-x, "fast*": m }, routes: { /x: messages }, usage: passthrough }'
   const { policies } = routeDump(
@@ -105,7 +105,7 @@ dumping('the ai policy is shown as it was written, whatever its aliases are call
   ])
 })
 
-dumping('limits are shown as they were written, those of a service with its descriptors', () => {
+test('shows limits in the form of the file, those of a service with their descriptors', () => {
   const local =
     'rateLimit: { local: [{ requests: 5, unit: Seconds, burst: 2, key: jwt.sub }, { tokens: 9, unit: Hours }] }'
   const remote =
@@ -141,7 +141,7 @@ spec:
   traffic: { rateLimit: { local: [{ tokens: 5, unit: Minutes, key: jwt.sub }] } }
 `
 
-dumping('policy resources are accepted, attached, and shown where they hold', () => {
+test('accepts and attaches policy resources, and shows them where they apply', () => {
   const dump = dumpOf(`${GATEWAY}routes: [{ name: r, ${HOST} }]\n${RESOURCE}`)
   for (const target of [0, 1]) {
     const conditions = at(dump, 'policies', 0, 'status', 'ancestors', target, 'conditions')
@@ -168,7 +168,7 @@ dumping('policy resources are accepted, attached, and shown where they hold', ()
 
 const NAME = 'routes[0].policies.rateLimit.local[0]'
 
-/** What is shown of a limit with this key, and of its buckets. */
+/** The dump of a limit with this key, and of its buckets. */
 function limitDump(key: string, tightest: { key: string; remaining: number }[]): unknown {
   const source = sourceOf(`${GATEWAY}routes: [{ ${HOST} }]\n`)
   const status = {
@@ -188,14 +188,14 @@ function limitDump(key: string, tightest: { key: string; remaining: number }[]):
   return at(buildConfigDump({ ...source, limits: [status] }), 'limits', 0)
 }
 
-dumping('values of a key are hidden where the name of a header is put together', () => {
+test('hides values of a key whose header name is computed', () => {
   const hidden = limitDump('request.headers["author" + "ization"]', [
     { key: 'Bearer x', remaining: 0 },
   ])
   assert.not.match(JSON.stringify(hidden), 'Bearer x')
 })
 
-dumping('what is left of a limit is shown, in all and for those with the least', () => {
+test('shows the remaining quota of a limit, in total and for the tightest keys', () => {
   const common = {
     name: NAME,
     owner: 'route/route0',
@@ -218,7 +218,7 @@ dumping('what is left of a limit is shown, in all and for those with the least',
     })
 })
 
-dumping('what a limit goes by is not shown when it is a credential', () => {
+test('hides the values of a limit key that is a credential', () => {
   const redacted = [{ key: '<redacted>', remaining: 1 }]
   for (const key of [
     'request.headers["authorization"]',
@@ -243,7 +243,7 @@ dumping('what a limit goes by is not shown when it is a credential', () => {
   )
 })
 
-dumping('no secret is shown of any place that can hold one', () => {
+test('shows no secret of any field that can hold one', () => {
   const secret = (where: string): string => `s3cret-${where}`
   const text = `gateways: { default: { port: 3000 } }
 backends:
@@ -278,4 +278,4 @@ llm:
   assert.ok(json.includes('https://<redacted>@h/?token=<redacted>'))
 })
 
-dumping.run()
+test.run()

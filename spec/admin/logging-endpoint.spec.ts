@@ -1,4 +1,4 @@
-// /logging: reads the filter, adds to it, starts over, and says how to do it right.
+// /logging: reads, changes and resets the filter, and explains invalid requests.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ async function started(level: string): Promise<{ log: Log; ask: Asking }> {
   return { log, ask: await adminWith(stage, createLoggingEndpoints(log)) }
 }
 
-logging('tells the filter as text', async () => {
+logging('answers with the filter as text', async () => {
   const { ask } = await started('warn,mcp=debug')
   const { status, headers, text } = await ask('GET /logging')
   assert.is(status, 200)
@@ -26,12 +26,12 @@ logging('tells the filter as text', async () => {
   assert.is((await ask('POST /logging')).text, text)
 })
 
-logging('a GET changes nothing, whatever it says', async () => {
+logging('a GET changes nothing, whatever its query', async () => {
   const { ask } = await started('info')
   assert.is((await ask('GET /logging?level=trace')).text, 'current log level is info\n')
 })
 
-logging('adds to what stands, and really lets pass more or less', async () => {
+logging('adds to the current filter, which takes effect at once', async () => {
   const { log, ask } = await started('info')
   assert.not.ok(log.allows('trace', 'forward'))
   const { text } = await ask('POST /logging?level=warn,forward=trace')
@@ -43,25 +43,28 @@ logging('adds to what stands, and really lets pass more or less', async () => {
   assert.not.ok(log.allows('error', 'mcp'))
 })
 
-logging('takes levels in any case of letters', async () => {
+logging('accepts levels in upper and lower case', async () => {
   const { ask } = await started('info')
   assert.is((await ask('POST /logging?level=DEBUG')).text, 'current log level is debug\n')
 })
 
-logging('reset starts over, with or without a value, and with a level behind it', async () => {
-  const { ask } = await started('info,auth=warn')
-  const changed = async () => ask('POST /logging?level=trace,auth=trace,llm=debug')
-  const first = 'current log level is info,auth=warn\n'
-  for (const reset of ['reset', 'reset=', 'reset=true', 'reset=false']) {
+logging(
+  'reset returns to the initial filter, with or without a value, and then applies a level',
+  async () => {
+    const { ask } = await started('info,auth=warn')
+    const changed = async () => ask('POST /logging?level=trace,auth=trace,llm=debug')
+    const first = 'current log level is info,auth=warn\n'
+    for (const reset of ['reset', 'reset=', 'reset=true', 'reset=false']) {
+      await changed()
+      assert.is((await ask(`POST /logging?${reset}`)).text, first)
+    }
     await changed()
-    assert.is((await ask(`POST /logging?${reset}`)).text, first)
-  }
-  await changed()
-  const { text } = await ask('POST /logging?reset&level=mcp=debug')
-  assert.is(text, 'current log level is info,auth=warn,mcp=debug\n')
-})
+    const { text } = await ask('POST /logging?reset&level=mcp=debug')
+    assert.is(text, 'current log level is info,auth=warn,mcp=debug\n')
+  },
+)
 
-logging('refuses what is no level, says what is one, and changes nothing', async () => {
+logging('refuses an invalid level, lists the valid ones, and changes nothing', async () => {
   const { ask } = await started('info')
   for (const level of ['loud', '', 'mcp=', 'info,loud', 'mcp=loud', 'a b=info', 'x'.repeat(9000)]) {
     const { status, text } = await ask(`POST /logging?level=${encodeURIComponent(level)}`)
@@ -72,16 +75,16 @@ logging('refuses what is no level, says what is one, and changes nothing', async
   assert.is((await ask('GET /logging')).text, 'current log level is info\n')
 })
 
-logging('takes a module that is not ours, but not any number of them', async () => {
+logging('accepts unknown modules, up to a limit', async () => {
   const { ask } = await started('info')
-  const strange = await ask('POST /logging?level=info,rmcp::service=trace')
-  assert.is(strange.text, 'current log level is info,rmcp::service=trace\n')
+  const unknown = await ask('POST /logging?level=info,rmcp::service=trace')
+  assert.is(unknown.text, 'current log level is info,rmcp::service=trace\n')
   const many = Array.from({ length: 70 }, (_, at) => `m${at}=info`).join()
   assert.is((await ask(`POST /logging?level=${many}`)).status, 400)
-  assert.is((await ask('GET /logging')).text, strange.text)
+  assert.is((await ask('GET /logging')).text, unknown.text)
 })
 
-logging('405 for another method', async () => {
+logging('answers 405 for another method', async () => {
   const { ask } = await started('info')
   const { status, headers } = await ask('PUT /logging?level=debug')
   assert.is(status, 405)

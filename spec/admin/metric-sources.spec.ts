@@ -1,4 +1,4 @@
-// The statistics of a gateway at work, as a scraper reads them.
+// The metrics of a running gateway, as a scraper reads them.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,9 +17,9 @@ import { promtoolComplaints, readMetrics, valueOf } from '../support/prometheus.
 import { Reloading } from '../support/reloading.ts'
 import { CERT, KEY } from '../support/tls-pair.ts'
 
-const measures = suite('measures')
+const test = suite('admin/metric sources')
 const stage = new Stage()
-measures.after.each(() => stage.clear())
+test.after.each(() => stage.clear())
 
 function valueIn(gateway: RunningGateway, name: string, labels: Record<string, string> = {}) {
   return valueOf(readMetrics(formatMetrics(gateway.measures)), `gateway_${name}`, labels)
@@ -27,7 +27,7 @@ function valueIn(gateway: RunningGateway, name: string, labels: Record<string, s
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
 
-measures('requests, bytes and connections of plain traffic', async () => {
+test('requests, bytes and connections of plain traffic', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
   const gateway = await stage.gateway(routeTo(backend))
   for (let at = 0; at < 3; at++) await ask(gateway, 'GET /?q=planted HTTP/1.1')
@@ -44,35 +44,35 @@ measures('requests, bytes and connections of plain traffic', async () => {
   assert.is(promtoolComplaints(text), '')
 })
 
-measures('connections to backends, when they stand, and until they did', async () => {
+test('connections to backends while they are open, and the time to connect', async () => {
   const plain = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
   const tls = { cert: CERT, key: KEY }
   const secure = stage.add(
     await Backend.startAt({ tls }, [{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }]),
   )
-  const gone = await stage.backend([])
-  const nobody = gone.port
-  await gone.close()
+  const closed = await stage.backend([])
+  const closedPort = closed.port
+  await closed.close()
   const route = (path: string, port: number, policies: string): string =>
     `{ matches: [{ path: { exact: ${path} } }], backends: [{ host: 127.0.0.1:${port} }], policies: { ${policies} } }`
   const gateway = await stage.gateway(
     `routes: [${[
       route('/plain', plain.port, ''),
       route('/secure', secure.port, 'backendTLS: { insecure: true }'),
-      route('/nobody', nobody, ''),
+      route('/closed', closedPort, ''),
     ].join()}]\n`,
   )
-  const stood = (transport: string): unknown =>
+  const connectsOf = (transport: string): unknown =>
     valueIn(gateway, 'upstream_connect_duration_seconds_count', { transport })
-  assert.equal([stood('plaintext'), stood('tls')], [undefined, undefined])
-  for (const path of ['/plain', '/plain', '/secure', '/secure', '/secure', '/nobody'])
+  assert.equal([connectsOf('plaintext'), connectsOf('tls')], [undefined, undefined])
+  for (const path of ['/plain', '/plain', '/secure', '/secure', '/secure', '/closed'])
     await ask(gateway, `GET ${path} HTTP/1.1`)
-  assert.equal([stood('plaintext'), stood('tls')], [1, 1])
+  assert.equal([connectsOf('plaintext'), connectsOf('tls')], [1, 1])
   const seconds = valueIn(gateway, 'upstream_connect_duration_seconds_sum', { transport: 'tls' })
   assert.ok(seconds !== undefined && seconds > 0)
 })
 
-measures('the operation of LLM requests, by their path', async () => {
+test('the operation of LLM requests, by their path', async () => {
   const embeddings = answers.json(bytesOf('embeddings.json').toString())
   const { gateway } = await staged(stage, {}, answers.json(chatOf(3, 3)), embeddings)
   await post(gateway)
@@ -86,7 +86,7 @@ measures('the operation of LLM requests, by their path', async () => {
   }
 })
 
-measures('routes that a reload renamed give way to those it brought', async () => {
+test('routes that a reload renamed are replaced by the new ones', async () => {
   const names = (prefix: string): string[] =>
     Array.from({ length: MAX_ROUTE_SERIES }, (_, at) => `${prefix}${at}`)
   const routes = (all: readonly string[]): string =>
@@ -111,7 +111,7 @@ measures('routes that a reload renamed give way to those it brought', async () =
   assert.is(valueOf(samples, 'gateway_requests_total', { route: 'other' }), 1)
 })
 
-measures('connections of a port that is closed', async () => {
+test('connections of a port that is closed', async () => {
   const direct = 'routes: [{ policies: { directResponse: { status: 204 } } }]\n'
   const gateway = stage.add(await Reloading.start(direct))
   const count = (): unknown =>
@@ -124,7 +124,7 @@ measures('connections of a port that is closed', async () => {
   assert.is(count(), 1)
 })
 
-measures('an answer that never came adds no bytes of the one before it', async () => {
+test('a missing response adds no bytes of the one before it', async () => {
   const backend = await stage.backend([
     { wait: /\r\n\r\n/ },
     { send: ANSWER },
@@ -142,7 +142,7 @@ measures('an answer that never came adds no bytes of the one before it', async (
   assert.is(valueIn(gateway, 'response_bytes_total'), 5)
 })
 
-measures('what limits decided', async () => {
+test('decisions of rate limits', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
   const limit = 'localRateLimit: [{ maxTokens: 2, tokensPerFill: 2, fillInterval: 1h }]'
   const gateway = await stage.gateway(routeTo(backend, limit))
@@ -153,24 +153,24 @@ measures('what limits decided', async () => {
   assert.is(valueIn(gateway, 'rate_limit_buckets'), 1)
 })
 
-measures('buckets of keys, and those that had to make room while they were in use', async () => {
+test('buckets of keys, and those that were evicted while in use', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
   const limit = `rateLimit: { local: [{ requests: 1, unit: Hours, key: 'request.headers["x-user"]' }] }`
   const gateway = await stage.gateway(
     'config: { rateLimit: { maxKeys: 2 } }\n' + routeTo(backend, limit),
   )
-  const asked = async (user: string): Promise<number> =>
+  const statusFor = async (user: string): Promise<number> =>
     (await ask(gateway, 'GET / HTTP/1.1', `x-user: ${user}`)).status
-  for (const user of ['a', 'b']) assert.is(await asked(user), 200)
-  assert.is(await asked('a'), 429)
+  for (const user of ['a', 'b']) assert.is(await statusFor(user), 200)
+  assert.is(await statusFor('a'), 429)
   assert.is(valueIn(gateway, 'rate_limit_buckets_forgotten_total'), 0)
-  // The third takes the place of b, who was here longest ago.
-  for (const user of ['c', 'b']) assert.is(await asked(user), 200)
+  // The third key replaces b, which was used longest ago.
+  for (const user of ['c', 'b']) assert.is(await statusFor(user), 200)
   assert.is(valueIn(gateway, 'rate_limit_buckets'), 3)
   assert.is(valueIn(gateway, 'rate_limit_buckets_forgotten_total'), 2)
 })
 
-measures('another try of the retry policy', async () => {
+test('a retry of the retry policy', async () => {
   const bad = 'HTTP/1.1 503 Unavailable\r\ncontent-length: 0\r\n\r\n'
   const backend = await stage.backend([
     { wait: /\r\n\r\n/ },
@@ -184,7 +184,7 @@ measures('another try of the retry policy', async () => {
   assert.is(valueIn(gateway, 'retries_total'), 1)
 })
 
-measures('event streams, sessions and children while they last', async () => {
+test('event streams, sessions and children while they are open', async () => {
   const [gateway, client] = await begin(stage, { targets: [server('one')] })
   assert.is(valueIn(gateway, 'mcp_sessions'), 1)
   assert.is(valueIn(gateway, 'mcp_children'), 1)
@@ -195,4 +195,4 @@ measures('event streams, sessions and children while they last', async () => {
   assert.is(valueIn(gateway, 'mcp_requests_total', { method: 'initialize' }), 1)
 })
 
-measures.run()
+test.run()

@@ -1,4 +1,4 @@
-// Pages for people, the way out, and the readiness probe.
+// The index page, /quitquitquit, and the readiness probe.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ pages.after.each(() => stage.clear())
 
 const DUMP = { '/config_dump': { GET: () => {} } }
 
-pages('the index links what is there, and no more', async () => {
+pages('the index links the endpoints that exist, and no others', async () => {
   const ask = await adminWith(stage, createIndexEndpoints(DUMP))
   const { status, headers, text } = await ask('GET /')
   assert.is(status, 200)
@@ -27,7 +27,7 @@ pages('the index links what is there, and no more', async () => {
   assert.not.ok(text.includes('/debug/pprof/profile'))
 })
 
-pages('the index may run no script, load nothing, and be framed by nobody', async () => {
+pages('the index can run no script, load nothing, and be framed by no page', async () => {
   const ask = await adminWith(stage, createIndexEndpoints(DUMP))
   const { headers, text } = await ask('GET /')
   const policy = headers.get('content-security-policy') ?? ''
@@ -37,7 +37,7 @@ pages('the index may run no script, load nothing, and be framed by nobody', asyn
   assert.not.match(text, /<script|<style|<form| on[a-z]+=/)
 })
 
-pages('quits once its answer is out; a GET quits nothing', async () => {
+pages('quits when its response is sent; a GET does not quit', async () => {
   let quits = 0
   const ask = await adminWith(
     stage,
@@ -53,7 +53,7 @@ pages('quits once its answer is out; a GET quits nothing', async () => {
   assert.is(quits, 1)
 })
 
-pages('no page can quit it', async () => {
+pages('no web page can make it quit', async () => {
   let quits = 0
   const ask = await adminWith(
     stage,
@@ -71,22 +71,22 @@ pages('no page can quit it', async () => {
   assert.is(quits, 0)
 })
 
-pages('readiness follows the gateway', async () => {
+pages('readiness follows the state of the gateway', async () => {
   let state: Readiness = 'starting'
   const ask = await adminWith(
     stage,
     createReadinessEndpoints(() => state),
   )
-  const told = async () => {
+  const readiness = async () => {
     const { status, text } = await ask('GET /healthz/ready')
     return `${status} ${text}`
   }
-  assert.is(await told(), '503 not ready: starting\n')
+  assert.is(await readiness(), '503 not ready: starting\n')
   state = 'ready'
-  assert.is(await told(), '200 ready\n')
+  assert.is(await readiness(), '200 ready\n')
   assert.is((await ask('HEAD /healthz/ready')).status, 200)
   state = 'draining'
-  assert.is(await told(), '503 not ready: draining\n')
+  assert.is(await readiness(), '503 not ready: draining\n')
   assert.is((await ask('POST /healthz/ready')).status, 405)
   assert.is((await ask('GET /healthz')).status, 404)
 })

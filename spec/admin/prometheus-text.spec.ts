@@ -1,4 +1,4 @@
-// The statistics as text: every line by the grammar, and values where a scraper looks for them.
+// The metrics as text: every line follows the grammar, and values are where a scraper reads them.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -55,7 +55,7 @@ metrics('no label can break its line', () => {
   assert.is(text.split('\n').length, 4)
 })
 
-metrics('no label does anything to a terminal, and none becomes another', () => {
+metrics('labels contain no control characters, and different labels stay different', () => {
   const names = ['a\u001b[2Jb', 'a\\u001b[2Jb', 'a\\u005cu001b[2Jb', '\r\u0000\u007f\u009b', '\\u1']
   const text = formatMetrics([family(names.map((name) => [{ name }, 1]))])
   assert.not.match(text, /[^\P{Cc}\n]/u)
@@ -71,7 +71,7 @@ metrics('no label does anything to a terminal, and none becomes another', () => 
   )
 })
 
-metrics('a bucket holds what those below it hold, up to all of them', () => {
+metrics('buckets are cumulative', () => {
   const histogram = new Histogram([1, 2, 5])
   for (const value of [0.5, 1, 1.5, 5, 9]) histogram.add(value)
   const text = formatMetrics([family([[{ a: 'x' }, histogram]], 'histogram')])
@@ -82,26 +82,26 @@ metrics('a bucket holds what those below it hold, up to all of them', () => {
   assert.is(valueOf(samples, 'gateway_things_total_count'), 5)
 })
 
-metrics('is there under both names, and collected anew each time', async () => {
-  let asked = 0
+metrics('is served under both names, and collected again each time', async () => {
+  let collected = 0
   const ask = await adminWith(
     stage,
-    createMetricsEndpoints(() => [family([[{}, ++asked]])]),
+    createMetricsEndpoints(() => [family([[{}, ++collected]])]),
   )
   for (const path of ['/metrics', '/stats/prometheus']) {
     const { status, headers, text } = await ask(`GET ${path}`)
     assert.is(status, 200)
     assert.is(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
-    assert.is(valueOf(readMetrics(text), 'gateway_things_total'), asked)
+    assert.is(valueOf(readMetrics(text), 'gateway_things_total'), collected)
   }
   assert.is((await ask('POST /metrics')).status, 405)
   assert.is((await ask('GET /')).status, 404)
 })
 
-/** A long family that notes how many of its series are read in one turn of the event loop. */
+/** A long family that records how many of its series are read in one turn of the event loop. */
 class Watched {
   readonly family: MetricFamily
-  most = 0
+  maxPerTurn = 0
   #now = 0
   #state: 'on' | 'off' = 'on'
 
@@ -116,7 +116,7 @@ class Watched {
 
   *#series(count: number): Generator<MetricSeries> {
     for (let at = 0; at < count; at++) {
-      this.most = Math.max(this.most, ++this.#now)
+      this.maxPerTurn = Math.max(this.maxPerTurn, ++this.#now)
       yield [{ name: `number ${at}` }, at]
     }
   }
@@ -127,7 +127,7 @@ class Watched {
   }
 }
 
-metrics('a long page is whole, and lets others have their turn', async () => {
+metrics('a long page is complete, and yields to other work', async () => {
   const count = 20_000
   const watched = stage.add(new Watched(count))
   const ask = await adminWith(
@@ -139,11 +139,11 @@ metrics('a long page is whole, and lets others have their turn', async () => {
   assert.is(samples.length, count)
   assert.is(samples.at(-1)?.value, count - 1)
   assert.ok(text.length > 4 * METRICS_PART_LENGTH)
-  const { most } = watched
-  assert.ok(most * (text.length / count) < 3 * METRICS_PART_LENGTH, `${most} series in one turn`)
+  const { maxPerTurn } = watched
+  assert.ok(maxPerTurn * (text.length / count) < 3 * METRICS_PART_LENGTH, `${maxPerTurn} series in one turn`)
 })
 
-metrics('parts are whole lines, and a histogram is in one of them', () => {
+metrics('parts are complete lines, and a histogram is in one part', () => {
   const histogram = new Histogram([1, 2])
   histogram.add(1)
   const series = Array.from({ length: 5_000 }, (_, at) => [{ at }, histogram] as const)
@@ -152,7 +152,7 @@ metrics('parts are whole lines, and a histogram is in one of them', () => {
   for (const part of parts) assert.match(part, /(?:_count\{.*\}|total) \d+\n$/)
 })
 
-/** A page without end, and the end of writing it. */
+/** A page without end, and a promise for the end of writing it. */
 async function endless(maxStallMs?: number): Promise<{ port: number; over: Promise<void> }> {
   const { family: things } = stage.add(new Watched(Infinity))
   const { GET } = createMetricsEndpoints(() => [things], maxStallMs)['/metrics']!
@@ -165,7 +165,7 @@ async function endless(maxStallMs?: number): Promise<{ port: number; over: Promi
   return { ...(await adminOn(stage, { '/metrics': { GET: handler } })), over }
 }
 
-metrics('a reader that leaves ends it', async () => {
+metrics('a client that leaves ends the writing', async () => {
   const { port, over } = await endless()
   const client = await stage.client({ port, host: '127.0.0.1' })
   client.send('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')
@@ -174,19 +174,19 @@ metrics('a reader that leaves ends it', async () => {
   await deadline(over, 30_000, 'the end of it')
 })
 
-metrics('one that takes nothing is waited for, and then cut', async () => {
+metrics('a client that stalls is waited for, and then cut', async () => {
   const { port, over } = await endless(50)
   const socket = connect(port, '127.0.0.1')
   stage.add({ close: () => socket.destroy() })
   socket.pause().on('error', () => {})
   socket.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')
   await deadline(over, 30_000, 'the end of it')
-  // What the system kept for it comes before the end.
+  // The buffers of the system are read before the end.
   socket.resume()
   await deadline(once(socket, 'close'), 30_000, 'the end of the connection')
 })
 
-metrics('the grammar refuses what is wrong', () => {
+metrics('the grammar refuses invalid lines', () => {
   for (const wrong of [
     'a 1',
     'a 1\n',

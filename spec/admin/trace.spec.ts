@@ -1,4 +1,4 @@
-// /debug/trace: an event stream for each who waits, one request each, and none that slows it down.
+// /debug/trace: an event stream for each waiting client, with one request, which does not slow that request down.
 
 import type { NetConnectOpts } from 'node:net'
 import { suite } from 'uvu'
@@ -52,35 +52,38 @@ async function ask({ gateway }: Scene, path = '/'): Promise<void> {
   await client.until(/hi$/)
 }
 
-/** The bodies of events, without the chunks around them. */
+/** The bodies of events, without the chunked framing. */
 function eventsIn(text: string): TraceEvent[] {
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!) as TraceEvent)
 }
 
 for (const method of ['POST', 'GET'])
-  admin(`${method} is told that it waits, then the request, and then it ends`, async () => {
-    const scene = await open()
-    const client = await watch(scene, method)
-    const head = await client.until(/: ready\n\n/)
-    assert.match(head, /^HTTP\/1\.1 200 OK\r\n/)
-    assert.match(head, /\r\ncontent-type: text\/event-stream\r\n/i)
-    assert.match(head, /\r\ncache-control: no-cache\r\n/i)
-    await ask(scene)
-    const text = await client.untilClosed()
-    assert.match(text, /\r\n0\r\n\r\n$/)
-    const types = eventsIn(text).map(({ message }) => message.type)
-    assert.is(types[0], 'requestStarted')
-    assert.is(types.at(-1), 'requestFinished')
-    assert.not.match(text, /^(?:event|id):/m)
-  })
+  admin(
+    `${method} gets a comment while it waits, then the request, and then the stream ends`,
+    async () => {
+      const scene = await open()
+      const client = await watch(scene, method)
+      const head = await client.until(/: ready\n\n/)
+      assert.match(head, /^HTTP\/1\.1 200 OK\r\n/)
+      assert.match(head, /\r\ncontent-type: text\/event-stream\r\n/i)
+      assert.match(head, /\r\ncache-control: no-cache\r\n/i)
+      await ask(scene)
+      const text = await client.untilClosed()
+      assert.match(text, /\r\n0\r\n\r\n$/)
+      const types = eventsIn(text).map(({ message }) => message.type)
+      assert.is(types[0], 'requestStarted')
+      assert.is(types.at(-1), 'requestFinished')
+      assert.not.match(text, /^(?:event|id):/m)
+    },
+  )
 
-admin('a comment every second shows that it lives', async () => {
+admin('sends a keep-alive comment every second', async () => {
   const scene = await open()
   const client = await watch(scene)
   await client.until(/: ready\n\n[^]*: keepalive\n\n[^]*: keepalive\n\n/)
 })
 
-admin('an expression picks the request, and others wait for the next', async () => {
+admin('an expression selects the request, and other clients wait for the next', async () => {
   const scene = await open()
   const picky = await watch(
     scene,
@@ -97,7 +100,7 @@ admin('an expression picks the request, and others wait for the next', async () 
   assert.match(await picky.untilClosed(), '"path":"/b"')
 })
 
-admin('what is known only later is not there when a request is picked', async () => {
+admin('values that are known only later are missing when a request is selected', async () => {
   const scene = await open()
   const client = await watch(scene, 'POST', '?expression=has(response.code)')
   await client.until(/: ready/)
@@ -106,24 +109,24 @@ admin('what is known only later is not there when a request is picked', async ()
   assert.is(scene.gateway.watchers.count, 1)
 })
 
-admin('400 for an expression that is none, or gives no yes or no', async () => {
+admin('answers 400 for an invalid expression, or one that is not boolean', async () => {
   const scene = await open()
   const refusals: readonly [string, RegExp][] = [
     ['request.path ==', /\r\n\r\ninvalid expression: .+ at 1:\d+\n$/],
     ['reqest.path', /\r\n\r\ninvalid expression: unknown name reqest, did you mean request\?/],
-    ['1 + 1', /\r\n\r\ninvalid expression: a rule must give bool/],
+    ['1 + 1', /\r\n\r\ninvalid expression: a rule must return bool/],
     ['', /\r\n\r\ninvalid expression: /],
   ]
-  for (const [expression, words] of refusals) {
+  for (const [expression, pattern] of refusals) {
     const query = `?expression=${encodeURIComponent(expression)}`
     const text = await (await watch(scene, 'POST', query)).untilClosed()
     assert.match(text, /^HTTP\/1\.1 400 /)
-    assert.match(text, words)
+    assert.match(text, pattern)
   }
   assert.is(scene.gateway.watchers.count, 0)
 })
 
-admin('whoever closes the connection does not wait any more', async () => {
+admin('a client that closes the connection no longer waits', async () => {
   const scene = await open()
   const gone = await watch(scene)
   await gone.until(/: ready/)
@@ -135,7 +138,7 @@ admin('whoever closes the connection does not wait any more', async () => {
   assert.match(await client.untilClosed(), 'requestFinished')
 })
 
-admin('503 when too many wait', async () => {
+admin('answers 503 when too many clients wait', async () => {
   const scene = await open()
   for (let count = 0; count < MAX_TRACE_WATCHERS; count++)
     await (await watch(scene)).until(/: ready/)

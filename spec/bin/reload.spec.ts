@@ -44,7 +44,7 @@ reload(
     assert.is(await bodyOf(port), 'two')
     folder.replace('c.yaml', config(port, 'three').replace('routes', 'roots'))
     await program.prints(
-      /error\tFailed to reload config kept=2\n.*error\trefused problem="\S+c\.yaml:2:1: /s,
+      /error\tFailed to reload config kept=2\n.*error\tconfig refused problem="\S+c\.yaml:2:1: /s,
     )
     assert.is(await bodyOf(port), 'two')
     program.signal('SIGTERM')

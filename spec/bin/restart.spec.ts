@@ -162,7 +162,7 @@ restart('a successor that is refused leaves the one that serves', async () => {
     text.replace('gateways:', `gateways:\n  third: { port: ${taken}, address: 127.0.0.1 }`),
   )
   program.signal('SIGUSR2')
-  await program.prints(/restart failed error="the successor ended with code 1"/)
+  await program.prints(/restart failed error="the successor exited with code 1"/)
   assert.match(
     program.stderr,
     `Error: listen EADDRINUSE: address already in use 127.0.0.1:${taken}`,

@@ -327,7 +327,7 @@ auth('refuses rules that cannot be evaluated, with the place and the nearest nam
   )
   assert.match(rule('request.methd == "a"')[0]!, 'did you mean method?')
   assert.match(rule('1 +')[0]!, 'got an invalid expression: ')
-  assert.match(rule('"a"')[0]!, 'this gives string')
+  assert.match(rule('"a"')[0]!, 'this returns string')
   assert.match(rule('jwt.sub.matches("(?=a)a")')[0]!, 'got an invalid expression: ')
   assert.equal(problems('authorization: { rules: [{ alow: a }] }'), [
     "authorization.rules[0].alow: unknown field 'alow', did you mean 'allow'?",

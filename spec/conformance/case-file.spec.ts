@@ -69,8 +69,8 @@ caseFile('opens every case that says something with what stands before the first
 caseFile('refuses what it does not know, by file and line', () => {
   const parse = (markdown: string) => () => parseCaseFile('a.md', markdown)
   assert.throws(parse(`\n${FENCE}requests\n${FENCE}\n`), /^a\.md:2: unknown block `requests`/)
-  assert.throws(parse(`## A\n${FENCE}request\n`), /^a\.md:2: block without an end/)
-  assert.throws(parse(`## A\n${FENCE}config\n${FENCE}\n`), /^a\.md:1: case that expects nothing/)
+  assert.throws(parse(`## A\n${FENCE}request\n`), /^a\.md:2: block is not closed/)
+  assert.throws(parse(`## A\n${FENCE}config\n${FENCE}\n`), /^a\.md:1: case without an expectation/)
   const twice = `## A\n${FENCE}exit\n1\n${FENCE}\n`
   assert.throws(parse(twice + twice), /^a\.md:5: two cases with the same title/)
 })

@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Conversation } from '../../conformance/conversation.ts'
-import type { Kept } from '../../conformance/holes.ts'
+import type { Kept } from '../../conformance/placeholders.ts'
 import { Backend } from '../support/backend.ts'
 import type { Step } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
@@ -25,8 +25,8 @@ async function judge(steps: Step[], blocks: string[], kept: Kept = new Map()): P
     target,
     release: () => server.release(),
     signal: () => {},
-    told: nothing,
-    left: nothing,
+    waitForText: nothing,
+    waitForClosedBackends: nothing,
   }
   const conversation = new Conversation(around, kept)
   try {
@@ -43,7 +43,7 @@ async function judge(steps: Step[], blocks: string[], kept: Kept = new Map()): P
 
 const conversation = suite('conversation')
 
-conversation('reads a stream that goes on event by event, however it is cut', async () => {
+conversation('reads an open stream event by event, at every split', async () => {
   const steps: Step[] = [
     { send: HEAD + chunk('data: 1\n') },
     { send: chunk('\nda') },
@@ -55,13 +55,13 @@ conversation('reads a stream that goes on event by event, however it is cut', as
   assert.equal(wrong, [[], [], []])
 })
 
-conversation('begins a stream that is silent at first, and hears its end', async () => {
+conversation('reads a stream that starts without events, and its end', async () => {
   const steps: Step[] = [{ send: HEAD }, { hold: true }, { send: '0\r\n\r\n' }]
   const head = 'HTTP/1.1 200 OK\ncontent-type: text/event-stream\n<any>'
   assert.equal(await judge(steps, [`${head}\n> more`, '> end']), [[], []])
 })
 
-conversation('names events that are wrong, too many, or cut', async () => {
+conversation('reports events that are wrong, too many, or cut', async () => {
   const head = 'HTTP/1.1 200 OK\n<any>\n'
   const send = HEAD + chunk('data: 1\n\n')
   const whole: Step[] = [{ send: send + chunk('data: 2\n\n') + '0\r\n\r\n' }]
@@ -77,7 +77,7 @@ conversation('names events that are wrong, too many, or cut', async () => {
   ])
 })
 
-conversation('keeps what the answer told', async () => {
+conversation('keeps values of the response', async () => {
   const kept: Kept = new Map()
   const send = 'HTTP/1.1 202 Accepted\r\nmcp-session-id: s-1\r\ncontent-length: 0\r\n\r\n'
   const block = 'HTTP/1.1 202 Accepted\nmcp-session-id: <session>\ncontent-length: 0'
@@ -85,18 +85,21 @@ conversation('keeps what the answer told', async () => {
   assert.is(kept.get('session 1'), 's-1')
 })
 
-conversation('waits for what others hear, log and leave, in the order of the block', async () => {
-  const asked: string[] = []
-  const around = {
-    target: { port: 1 },
-    release: () => {},
-    signal: () => {},
-    told: async (to: string, text: string) => void asked.push(`${to}: ${text}`),
-    left: async () => void asked.push('left'),
-  }
-  const block = '> heard GET /\n> logged shutting down\n> left'
-  await deadline(new Conversation(around, new Map()).request(block), WAIT_MS, 'the block')
-  assert.equal(asked, ['backend: GET /', 'log: shutting down', 'left'])
-})
+conversation(
+  'waits for received text, log lines and closed backends, in the order of the block',
+  async () => {
+    const asked: string[] = []
+    const around = {
+      target: { port: 1 },
+      release: () => {},
+      signal: () => {},
+      waitForText: async (to: string, text: string) => void asked.push(`${to}: ${text}`),
+      waitForClosedBackends: async () => void asked.push('left'),
+    }
+    const block = '> heard GET /\n> logged shutting down\n> left'
+    await deadline(new Conversation(around, new Map()).request(block), WAIT_MS, 'the block')
+    assert.equal(asked, ['backend: GET /', 'log: shutting down', 'left'])
+  },
+)
 
 conversation.run()

@@ -1,23 +1,23 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { areEvents, eventsFit, eventsIn, eventsOf } from '../../conformance/events.ts'
-import type { Kept } from '../../conformance/holes.ts'
+import { areEvents, eventsFit, parseEvents, parseExpectedEvents } from '../../conformance/events.ts'
+import type { Kept } from '../../conformance/placeholders.ts'
 
-const plain = (text: string): unknown => eventsIn(text).map((event) => Object.fromEntries(event))
+const plain = (text: string): unknown => parseEvents(text).map((event) => Object.fromEntries(event))
 
 const fit = (expected: string, actual: string, kept?: Kept): boolean =>
-  eventsFit(eventsOf(expected), eventsIn(actual), kept)
+  eventsFit(parseExpectedEvents(expected), parseEvents(actual), kept)
 
 const events = suite('events')
 
-events('are whole with the empty line behind them, whatever ends the lines', () => {
+events('are complete after an empty line, with any line end', () => {
   const one = { event: 'message', data: '1' }
   for (const end of ['\n', '\r\n', '\r'])
     assert.equal(plain(`event: message${end}data: 1${end}${end}data: 2${end}`), [one])
   assert.equal(plain('event: message\ndata: 1\n'), [])
 })
 
-events('join their data, and comments are none', () => {
+events('join their data, and comments are skipped', () => {
   assert.equal(plain(': keep-alive\n\ndata:a\n: b\ndata: c\nid\n\n'), [{ data: 'a\nc', id: '' }])
 })
 
@@ -36,7 +36,7 @@ events('must be as many as expected', () => {
   assert.ok(fit('', ''))
 })
 
-events('are told from the bytes of chunks', () => {
+events('differ from the bytes of chunks', () => {
   assert.ok(areEvents('event: message\r\ndata: 1'))
   assert.not(areEvents('9\r\ndata: 1\n\n\r\n'))
 })

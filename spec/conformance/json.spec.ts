@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Kept } from '../../conformance/holes.ts'
+import type { Kept } from '../../conformance/placeholders.ts'
 import { jsonFits } from '../../conformance/json.ts'
 
 const json = suite('json')
@@ -16,7 +16,7 @@ json('is compared by its values', () => {
   assert.not(jsonFits('{"a":1}', '{"a":1'))
 })
 
-json('has holes in texts and for values', () => {
+json('has placeholders in strings and for values', () => {
   const kept: Kept = new Map()
   const expected = '{"id":<id>,"text":"v<number>","more":[<any>,<number>]}'
   assert.ok(jsonFits(expected, '{"id":"x","text":"v12","more":[{"a":[]},3]}', kept))
@@ -24,7 +24,7 @@ json('has holes in texts and for values', () => {
   assert.not(jsonFits(expected, '{"id":"x","text":"v","more":[{"a":[]},3]}'))
 })
 
-json('allows other members where it says so', () => {
+json('allows other members with <any>', () => {
   assert.ok(jsonFits('{"a":1,"<any>":<any>}', '{"b":2,"a":1}'))
   assert.not(jsonFits('{"a":1,"<any>":<any>}', '{"b":2}'))
 })

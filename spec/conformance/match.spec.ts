@@ -1,37 +1,37 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { differences, expectedOf } from '../../conformance/match.ts'
+import { differences, parseExpected } from '../../conformance/match.ts'
 import { readMessage } from '../../conformance/message.ts'
 
 function compare(expected: string, actual: string): string[] {
   const message = readMessage(actual, { role: 'response', hasEnded: true })
   assert.ok(message)
-  return differences(expectedOf(expected), message)
+  return differences(parseExpected(expected), message)
 }
 
 const HEAD = 'HTTP/1.1 200 OK\r\n'
 
 const match = suite('match')
 
-match('does not care for the order and case of fields, nor for Date', () => {
+match('ignores the order and case of headers, and Date', () => {
   const actual = `${HEAD}B: 2\r\nDate: x\r\nA: 1\r\n\r\n`
   assert.equal(compare(`${HEAD}a: 1\r\nb: <number>\r\n\r\n`, actual), [])
 })
 
-match('names what is missing, wrong or too much', () => {
+match('reports missing, wrong and unexpected headers', () => {
   const actual = `${HEAD}a: 1\r\nb: 2\r\n\r\nbody`
   assert.equal(compare(`HTTP/1.1 404 Not Found\r\na: 2\r\nc: 3\r\n\r\nother`, actual), [
     'start line "HTTP/1.1 200 OK", expected "HTTP/1.1 404 Not Found"',
-    'no field a: 2, but "1"',
-    'no field c: 3',
-    'field that is not expected: a: 1',
-    'field that is not expected: b: 2',
+    'missing header a: 2, found "1"',
+    'missing header c: 3',
+    'unexpected header a: 1',
+    'unexpected header b: 2',
     'body "body", expected "other"',
   ])
   assert.equal(compare(`${HEAD}<any>\r\n\r\nbody`, actual), [])
 })
 
-match('counts a field as often as it stands', () => {
+match('counts repeated headers', () => {
   assert.equal(compare(`${HEAD}a: 1\r\na: 1\r\n\r\n`, `${HEAD}a: 1\r\n\r\n`).length, 1)
 })
 
@@ -51,7 +51,7 @@ match('compares JSON by its values', () => {
   assert.is(compare(`${head}{"id":1}`, actual).length, 1)
 })
 
-match('compares event streams by their events, however they are sent', () => {
+match('compares event streams by their events, with any framing', () => {
   const head = `${HEAD}<any>\r\n\r\n`
   const stream = (chunks: string) =>
     `${HEAD}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`
@@ -61,15 +61,15 @@ match('compares event streams by their events, however they are sent', () => {
   assert.is(compare(`${head}event: message\r\ndata: {"a":1}`, actual).length, 1)
 })
 
-match('keeps what stood in a field', () => {
+match('keeps the value of a header', () => {
   const kept = new Map<string, string>()
   const message = readMessage(`${HEAD}a: s-1\r\n\r\n`, { role: 'response', hasEnded: true })
   assert.ok(message)
-  assert.equal(differences(expectedOf(`${HEAD}a: <session 2>\r\n\r\n`), message, kept), [])
+  assert.equal(differences(parseExpected(`${HEAD}a: <session 2>\r\n\r\n`), message, kept), [])
   assert.equal([...kept], [['session 2', 's-1']])
 })
 
-match('knows where messages end', () => {
+match('finds the end of messages', () => {
   const read = (text: string, method?: string, hasEnded = false): unknown => {
     const message = readMessage(text, { role: 'response', method, hasEnded })
     return message === null ? null : [message.content, message.isComplete, message.length]

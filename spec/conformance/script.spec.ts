@@ -1,26 +1,26 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { backendScripts } from '../../conformance/backend.ts'
+import { parseBackendScripts } from '../../conformance/backend.ts'
 import { bytesOf, millisecondsOf, parseScript } from '../../conformance/script.ts'
 
 const bytes = (text: string): string => bytesOf(text.split('\n'))
 
 const script = suite('script')
 
-script('ends a head that stands alone with its empty line', () => {
+script('ends a head without body with its empty line', () => {
   const head = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
   assert.is(bytes('GET / HTTP/1.1\nhost: a'), head)
   assert.is(bytes('GET / HTTP/1.1\nhost: a\n'), head)
   assert.is(bytes('HTTP/1.1 200 OK'), 'HTTP/1.1 200 OK\r\n\r\n')
 })
 
-script('ends a body where it ends', () => {
+script('adds no line end to a body', () => {
   assert.is(bytes('HTTP/1.1 200 OK\na: b\n\nok'), 'HTTP/1.1 200 OK\r\na: b\r\n\r\nok')
   assert.is(bytes('5\nhello\n0\n'), '5\r\nhello\r\n0\r\n\r\n')
   assert.is(bytes('hello'), 'hello')
 })
 
-script('glues lines that end in a backslash, and escapes bytes', () => {
+script('joins lines that end with a backslash, and unescapes bytes', () => {
   assert.is(bytes('GET / HTTP/1.1\\n\\\nhost: a\\n\\\n\\n\\'), 'GET / HTTP/1.1\nhost: a\n\n')
   assert.is(bytes('GET / HTTP/1.1\nhost: a\\'), 'GET / HTTP/1.1\r\nhost: a')
   assert.is(bytes('a\\x00\\xFF\\t\\r\\n\\\\'), 'a\x00\xff\t\r\n\\')
@@ -28,7 +28,7 @@ script('glues lines that end in a backslash, and escapes bytes', () => {
   assert.throws(() => bytes('a\\q'), /unknown escape/)
 })
 
-script('tells directives from bytes', () => {
+script('separates directives and bytes', () => {
   assert.equal(parseScript('HTTP/1.1 200 OK\n> sleep 50ms\nmore\n> close'), [
     { bytes: 'HTTP/1.1 200 OK\r\n\r\n' },
     { directive: 'sleep', argument: '50ms' },
@@ -38,7 +38,7 @@ script('tells directives from bytes', () => {
   assert.equal(parseScript(''), [])
 })
 
-script('counts what stands behind a head', () => {
+script('inserts the length of the body', () => {
   const request = 'POST / HTTP/1.1\ncontent-length: {{length}}\n\n{"a":<split>"\\xc3\\xa9"}'
   assert.match(parseScript(request)[0]?.bytes ?? '', /content-length: 10\r\n\r\n\{"a":/)
 })
@@ -48,16 +48,16 @@ script('reads durations', () => {
   assert.throws(() => millisecondsOf('soon'))
 })
 
-script('makes a backend wait for a request first and begin again', () => {
-  const [steps = []] = backendScripts('HTTP/1.1 204 No Content')
+script('makes a backend wait for a request first and start again', () => {
+  const [steps = []] = parseBackendScripts('HTTP/1.1 204 No Content')
   assert.equal(
     steps.map((step) => Object.keys(step)),
     [['wait'], ['send'], ['again']],
   )
 })
 
-script('plays one script per connection', () => {
-  const kinds = backendScripts('> connection\n> close\n> connection\nHTTP/1.1 200 OK').map(
+script('has one script per connection', () => {
+  const kinds = parseBackendScripts('> connection\n> close\n> connection\nHTTP/1.1 200 OK').map(
     (steps) => steps.flatMap((step) => Object.keys(step)),
   )
   assert.equal(kinds, [['close'], ['wait', 'send', 'again']])

@@ -16,7 +16,7 @@ const LINES = 'Host: a\r\nX-One:1\r\nx-two:  2 \r\nX-ONE: 3\r\n'
 
 const heads = suite('head')
 
-heads('writes an untouched head as it was received', () => {
+heads('writes an unchanged head as it was received', () => {
   assert.is(request(LINES).fieldsText(), LINES)
 })
 
@@ -52,27 +52,27 @@ heads('cuts removed fields out of the text', () => {
   assert.equal([...head.entries()], [])
 })
 
-heads('goes back to what was marked, as often as it is asked to', () => {
+heads('restores a saved state, any number of times', () => {
   const head = request(LINES)
-  const plain = head.saveState()
+  const restoreOriginal = head.saveState()
   head.remove('x-two')
   head.add('x-new', '1')
   const changed = head.fieldsText()
-  const back = head.saveState()
+  const restoreChanged = head.saveState()
   for (let times = 2; times > 0; times--) {
     head.set('host', 'b')
     head.remove('x-new')
     head.remove('x-one')
-    back()
+    restoreChanged()
     assert.is(head.fieldsText(), changed)
     assert.is(head.get('x-two'), undefined)
   }
-  plain()
+  restoreOriginal()
   assert.is(head.fieldsText(), LINES)
   assert.is(head.get('x-two'), '2')
 })
 
-heads('cuts out the last field and neighbours', () => {
+heads('removes the last field and adjacent fields', () => {
   const head = request('host: a\r\nb: 1\r\nc: 2\r\nd: 3\r\n')
   head.remove('d')
   assert.is(head.fieldsText(), 'host: a\r\nb: 1\r\nc: 2\r\n')
@@ -80,7 +80,7 @@ heads('cuts out the last field and neighbours', () => {
   assert.is(head.fieldsText(), 'host: a\r\nb: 1\r\n')
 })
 
-heads('writes added fields behind the received ones', () => {
+heads('writes added fields after the received ones', () => {
   const head = request(LINES)
   head.add('x-one', '4')
   head.add('x-new', '')
@@ -99,7 +99,7 @@ heads('replaces every value by the one that is set', () => {
   assert.equal(head.getAll('x-one'), ['6'])
 })
 
-heads('serves heads that were never on a wire', () => {
+heads('supports heads that were not received', () => {
   const head = new ResponseHead('', [], 0)
   assert.is(head.fieldsText(), '')
   head.add('a', '1')
@@ -108,7 +108,7 @@ heads('serves heads that were never on a wire', () => {
   assert.is(head.fieldsText(), 'b: 2\r\n')
 })
 
-heads('tells path and query apart', () => {
+heads('separates path and query', () => {
   const head = request('host: a\r\n')
   assert.equal([head.path, head.query], ['/p', 'q'])
   head.target = '/a?b?c'
@@ -119,7 +119,7 @@ heads('tells path and query apart', () => {
 
 type Edit = readonly ['add' | 'set' | 'remove' | 'get', name: string, value: string]
 
-/** What a list of pairs would do: the plain way to say what `Fields` must do. */
+/** A list of pairs: the simple definition of what `HeaderFields` must do. */
 function applyToModel(model: [string, string][], [act, name, value]: Edit): [string, string][] {
   if (act === 'get') return model
   const kept = act === 'add' ? model : model.filter(([key]) => key !== name)
@@ -142,7 +142,7 @@ function pairsOf(lines: string): [string, string][] {
   return pairs
 }
 
-// Few names, so that they meet often; some of one length, some a part of another.
+// Few names, so that they repeat often; some of one length, some a part of another.
 const NAME = fc.constantFrom('a', 'b', 'aa', 'ab', 'x-name', 'x-nam', 'y-name')
 const VALUE = fc.stringMatching(/^(?:[!-~](?:[ -~]{0,8}[!-~])?)?$/)
 const CASED = fc

@@ -1,4 +1,4 @@
-// Sockets that one process leaves to another, both in this one.
+// Sockets that one process passes to another, both in this process.
 
 import { existsSync, openSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -10,30 +10,30 @@ import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
 
-const sockets = suite('base/processes/sockets')
+const sockets = suite('listening sockets')
 const stage = new Stage()
 sockets.after.each(() => stage.clear())
 
-function server(word: string): Server {
-  return createServer((socket) => socket.end(word))
+function server(text: string): Server {
+  return createServer((socket) => socket.end(text))
 }
 
 async function open(
   from: ListeningSockets,
-  word: string,
+  text: string,
   path: string,
 ): Promise<{ close(): void }> {
-  return deadline(from.open(server(word), { path }), 30_000, 'a socket')
+  return deadline(from.open(server(text), { path }), 30_000, 'a socket')
 }
 
 async function answerAt(path: string): Promise<string> {
   return (await stage.client({ path })).untilClosed()
 }
 
-sockets('tell the descriptors of all that are open, by place', async () => {
+sockets('report the descriptors of all open sockets, by key', async () => {
   const all = new ListeningSockets()
-  const place = { host: '127.0.0.1', port: 0 }
-  const opened = await deadline(all.open(server('a'), place), 30_000, 'a port')
+  const address = { host: '127.0.0.1', port: 0 }
+  const opened = await deadline(all.open(server('a'), address), 30_000, 'a port')
   assert.ok(opened.port > 0)
   assert.equal([...all.descriptors.keys()], ['127.0.0.1 0'])
   assert.ok([...all.descriptors.values()][0]! > 2)
@@ -41,11 +41,11 @@ sockets('tell the descriptors of all that are open, by place', async () => {
   assert.is(all.descriptors.size, 0)
 })
 
-sockets('several on port 0 of one host are as many, and a successor is given each', async () => {
-  const place = { host: '127.0.0.1', port: 0 }
+sockets('on port 0 have a key each, and a successor inherits each', async () => {
+  const address = { host: '127.0.0.1', port: 0 }
   const all = new ListeningSockets()
   const [one, two] = [server('a'), server('b')]
-  const opening = Promise.all([all.open(one, place), all.open(two, place)])
+  const opening = Promise.all([all.open(one, address), all.open(two, address)])
   const [first, second] = await deadline(opening, 30_000, 'two ports')
   assert.equal([...all.descriptors.keys()], ['127.0.0.1 0', '127.0.0.1 0 2'])
   first.close()
@@ -57,38 +57,38 @@ sockets('several on port 0 of one host are as many, and a successor is given eac
     ['127.0.0.1 0 2', 99_999],
   ])
   for (const fd of [99_998, 99_999]) {
-    const asked = server('c')
-    asked.listen = ((given: { fd: number }, done: () => void) => {
-      assert.is(given.fd, fd)
+    const inheriting = server('c')
+    inheriting.listen = ((options: { fd: number }, done: () => void) => {
+      assert.is(options.fd, fd)
       done()
-      return asked
+      return inheriting
     }) as unknown as Server['listen']
-    await deadline(next.open(asked, place), 30_000, 'a given one')
+    await deadline(next.open(inheriting, address), 30_000, 'an inherited socket')
   }
 })
 
-sockets('a file goes with its socket, but not when a successor listens there', async () => {
+sockets('remove their file when they close, unless a successor listens on it', async () => {
   const path = stage.add(new Folder()).at('a.sock')
   const first = await open(new ListeningSockets(), 'first', path)
   assert.is(await answerAt(path), 'first')
   first.close()
   assert.not.ok(existsSync(path))
 
-  const left = new ListeningSockets()
-  const second = await open(left, 'second', path)
-  left.keepFilesOnClose()
+  const previous = new ListeningSockets()
+  const second = await open(previous, 'second', path)
+  previous.keepFilesOnClose()
   second.close()
   assert.ok(existsSync(path))
 })
 
-sockets('a socket whose file is gone closes all the same, and is opened anew', async () => {
+sockets('close without their file, and are opened again', async () => {
   const path = stage.add(new Folder()).at('a.sock')
-  const left = new ListeningSockets()
-  const first = await open(left, 'first', path)
+  const previous = new ListeningSockets()
+  const first = await open(previous, 'first', path)
   rmSync(path)
-  left.keepFilesOnClose()
+  previous.keepFilesOnClose()
   first.close()
-  assert.is(left.descriptors.size, 0)
+  assert.is(previous.descriptors.size, 0)
   assert.not.ok(existsSync(path))
 
   const next = new ListeningSockets([[`unix:${path}`, openSync('/dev/null', 'r')]])
@@ -97,17 +97,17 @@ sockets('a socket whose file is gone closes all the same, and is opened anew', a
   second.close()
 })
 
-sockets('what is given is not opened anew, and is given once', async () => {
+sockets('that are inherited are recognised', async () => {
   const all = new ListeningSockets([['unix:/nowhere/a.sock', 99_999]])
   assert.ok(all.isInherited({ path: '/nowhere/a.sock' }))
   assert.not.ok(all.isInherited({ host: '127.0.0.1', port: 80 }))
 })
 
-sockets('a file that somebody removed is made anew, and who was connected stays', async () => {
+sockets('are opened again if their file was removed, and connections stay open', async () => {
   const path = stage.add(new Folder()).at('a.sock')
   const all = new ListeningSockets()
-  const talking = createServer((socket) => socket.pipe(socket))
-  const opened = await deadline(all.open(talking, { path }), 30_000, 'a socket')
+  const echo = createServer((socket) => socket.pipe(socket))
+  const opened = await deadline(all.open(echo, { path }), 30_000, 'a socket')
   const before = await stage.client({ path })
   before.send('one')
   await before.until(/one/)
@@ -124,7 +124,7 @@ sockets('a file that somebody removed is made anew, and who was connected stays'
   assert.equal(all.reopenRemoved(), [])
 })
 
-sockets('a path that the system would cut is refused', async () => {
+sockets('with a path that the system would truncate are refused', async () => {
   const path = stage.add(new Folder()).at('a'.repeat(120))
   const refused = open(new ListeningSockets(), 'a', path).then(
     String,

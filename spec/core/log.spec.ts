@@ -1,4 +1,4 @@
-// What a filter lets pass, and how it changes while lines are written.
+// What a log filter allows, how it changes while lines are written, and how lines are formatted.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,9 +12,9 @@ function logOf(level: string): Log {
   return new Log({ level, format: 'text', write: (_text, done) => done() })
 }
 
-const log = suite('base/log/log')
+const log = suite('log')
 
-log('lets pass what its filter says, module by module', () => {
+log('allows what its filter allows, module by module', () => {
   const mixed = logOf('warn,mcp=trace,auth=off')
   assert.ok(mixed.allows('warn', 'gateway'))
   assert.not.ok(mixed.allows('info', 'gateway'))
@@ -22,14 +22,14 @@ log('lets pass what its filter says, module by module', () => {
   assert.not.ok(mixed.allows('error', 'auth'))
 })
 
-log('is info where the filter names modules only', () => {
+log('logs at info if the filter names modules only', () => {
   const some = logOf('mcp=debug')
   assert.ok(some.allows('info', 'request'))
   assert.not.ok(some.allows('debug', 'request'))
   assert.ok(some.allows('debug', 'mcp'))
 })
 
-log('takes another filter for the next line, and knows the first one', () => {
+log('applies a new filter from the next line on, and keeps the first one', () => {
   const changing = logOf('info')
   changing.filter = parseLogFilter('request=off,llm=debug', changing.filter)
   assert.not.ok(changing.allows('info', 'request'))
@@ -41,7 +41,7 @@ log('takes another filter for the next line, and knows the first one', () => {
   assert.not.ok(changing.allows('debug', 'llm'))
 })
 
-log('adds directives in front of or behind those that stand, each module once', () => {
+log('adds directives to those of a base, each module once', () => {
   const text = (base: string, more: string): string =>
     formatLogFilter(parseLogFilter(more, parseLogFilter(base)))
   assert.is(text('info', 'debug'), 'debug')
@@ -49,28 +49,28 @@ log('adds directives in front of or behind those that stand, each module once', 
   assert.is(text('info,mcp=trace', ' mcp=error , auth=debug '), 'info,mcp=error,auth=debug')
 })
 
-log('accepts off, and names of modules that others have', () => {
+log('accepts off, and module names of other programs', () => {
   for (const filter of ['off', 'info,mcp=off', 'info,rmcp::service=trace', 'forward/http=warn'])
     assert.is(checkLogFilter(filter), undefined, filter)
   for (const filter of ['', 'loud', 'mcp=', '=info', 'info,', 'a b=info', 'mcp=info=debug'])
     assert.ok(checkLogFilter(filter) !== undefined, filter)
 })
 
-log('keeps a message on its line, whatever letters are in it', async () => {
+log('keeps a message on one line, whatever characters it contains', async () => {
   const written = new Promise<string>((resolve) => {
-    const said = new Log({ level: 'info', format: 'text', write: (text) => resolve(text) })
+    const messages = new Log({ level: 'info', format: 'text', write: (text) => resolve(text) })
     // The lower byte of the first is a newline.
-    said.write('warn', 'config', 'file \u010a and \n\x1b[31m', [])
+    messages.write('warn', 'config', 'file \u010a and \n\x1b[31m', [])
   })
   const text = await deadline(written, WAIT_MS, 'a line')
   assert.is(text.slice(text.indexOf('\t')), '\twarn\tfile \\u010a and \\u000a\\u001b[31m\n')
 })
 
-log('has every module once, in order', () => {
+log('lists every module once, in order', () => {
   assert.equal([...new Set(LOG_MODULES)].toSorted(), [...LOG_MODULES])
 })
 
-log('drops a line that nobody wants before it is made', () => {
+log('drops a line that the filter excludes before it is formatted', () => {
   let written = ''
   const quiet = new Log({
     level: 'warn',
@@ -80,41 +80,41 @@ log('drops a line that nobody wants before it is made', () => {
       done()
     },
   })
-  quiet.write('info', 'gateway', 'unheard', [])
+  quiet.write('info', 'gateway', 'excluded', [])
   assert.is(written, '')
 })
 
-/** What two lines become that begin alike. */
+/** Two lines with the same prefix. */
 async function linesOf(format: 'text' | 'json'): Promise<string> {
   const written = new Promise<string>((resolve) => {
-    const gathering = new Log({ level: 'info', format, write: (text) => resolve(text) })
-    const opening = gathering.buildPrefix('info', 'request', 'said', [
+    const buffering = new Log({ level: 'info', format, write: (text) => resolve(text) })
+    const prefix = buffering.buildPrefix('info', 'request', 'event', [
       'at',
       'a b',
       'not',
       undefined,
     ])
-    gathering.writeWithPrefix(opening, ['status', 200, 'error', undefined, 'word', 'plain'])
-    gathering.writeWithPrefix(opening, ['word', '"é"', 'empty', '', 'equal', 'a=b'])
+    buffering.writeWithPrefix(prefix, ['status', 200, 'error', undefined, 'word', 'plain'])
+    buffering.writeWithPrefix(prefix, ['word', '"é"', 'empty', '', 'equal', 'a=b'])
   })
-  // Without this, nothing but the log's own timer, which holds nobody up, would be left.
-  return deadline(written, WAIT_MS, 'what was gathered')
+  // Without this, only the log's own timer would be left, which does not keep the process alive.
+  return deadline(written, WAIT_MS, 'the lines')
 }
 
 log(
-  'lines that begin alike are whole, quoted where need be, and without what is not there',
+  'formats lines with a prefix: quotes values where needed, and omits undefined ones',
   async () => {
     const text = (await linesOf('text')).replace(/^\S+/gm, 'NOW')
     assert.is(
       text,
-      'NOW\tinfo\tsaid at="a b" status=200 word=plain\n' +
-        'NOW\tinfo\tsaid at="a b" word="\\"\\u00e9\\"" empty="" equal="a=b"\n',
+      'NOW\tinfo\tevent at="a b" status=200 word=plain\n' +
+        'NOW\tinfo\tevent at="a b" word="\\"\\u00e9\\"" empty="" equal="a=b"\n',
     )
     const objects = (await linesOf('json'))
       .trimEnd()
       .split('\n')
       .map((line) => ({ ...(JSON.parse(line) as object), time: 'NOW' }))
-    const start = { time: 'NOW', level: 'info', message: 'said', at: 'a b' }
+    const start = { time: 'NOW', level: 'info', message: 'event', at: 'a b' }
     assert.equal(objects, [
       { ...start, status: 200, word: 'plain' },
       { ...start, word: '"é"', empty: '', equal: 'a=b' },
@@ -122,27 +122,27 @@ log(
   },
 )
 
-log('lines longer than all the room there is stay in their order', async () => {
+log('writes lines longer than its buffer in their order', async () => {
   const long = 'x'.repeat(70_000)
   const written = new Promise<string>((resolve) => {
-    const gathering = new Log({ level: 'info', format: 'text', write: (text) => resolve(text) })
+    const buffering = new Log({ level: 'info', format: 'text', write: (text) => resolve(text) })
     for (const value of ['one', long, 'two', long.slice(30_000), long.slice(30_000), 'three'])
-      gathering.write('info', 'gateway', 'said', ['value', value])
+      buffering.write('info', 'gateway', 'event', ['value', value])
   })
-  const text = await deadline(written, WAIT_MS, 'what was gathered')
+  const text = await deadline(written, WAIT_MS, 'the lines')
   assert.equal(
     text.split('\n').map((line) => /value=(\w+)/.exec(line)?.[1]?.length),
     [3, 70_000, 3, 40_000, 40_000, 5, undefined],
   )
 })
 
-log('whoever listens is told all fields of a line', () => {
-  const heard: unknown[] = []
+log('passes all fields of a line to the tap', () => {
+  const records: unknown[] = []
   const open = logOf('info')
-  open.tap = ({ level, module, message, fields }) => heard.push([level, module, message, fields])
+  open.tap = ({ level, module, message, fields }) => records.push([level, module, message, fields])
   open.writeWithPrefix(open.buildPrefix('warn', 'llm', 'words', ['a', 1]), ['b', 2])
   open.write('info', 'mcp', 'more', ['c', 3])
-  assert.equal(heard, [
+  assert.equal(records, [
     ['warn', 'llm', 'words', ['a', 1, 'b', 2]],
     ['info', 'mcp', 'more', ['c', 3]],
   ])

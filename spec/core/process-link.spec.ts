@@ -3,11 +3,11 @@ import * as assert from 'uvu/assert'
 import { ProcessLink } from '../../lib/core/process-link.ts'
 import { deadline } from '../support/deadline.ts'
 
-const test = suite('base/processes/link')
+const test = suite('process link')
 
-const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 30_000, 'an answer')
+const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 30_000, 'a response')
 
-/** Two ends, each message through JSON as on a channel of Node. */
+/** Two linked ends; each message is serialised as on Node's channel. */
 function pair(): [ProcessLink, ProcessLink] {
   const ends: ProcessLink[] = []
   const to = (end: number) => (message: object) => {
@@ -27,7 +27,7 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
   throw new Error('it did not fail')
 }
 
-test('a question gets what its handler returns or promises', async () => {
+test('a request gets what its handler returns or promises', async () => {
   const [here, there] = pair()
   there.on('double', (body) => (body as number) * 2)
   there.on('later', (body) => Promise.resolve([body]))
@@ -35,23 +35,23 @@ test('a question gets what its handler returns or promises', async () => {
   assert.equal(await soon(here.request('later', 'x')), ['x'])
 })
 
-test('a notice is heard and not answered', async () => {
+test('a notification is handled and gets no response', async () => {
   const [here, there] = pair()
-  const heard = new Promise((resolve) => there.on('note', resolve))
+  const received = new Promise((resolve) => there.on('note', resolve))
   here.notify('note', { a: 1 })
-  assert.equal(await soon(heard), { a: 1 })
+  assert.equal(await soon(received), { a: 1 })
 })
 
-test('a handler that fails tells why, and so does a kind that nobody knows', async () => {
+test('a failing handler and an unknown kind are reported to the sender', async () => {
   const [here, there] = pair()
   there.on('fail', () => {
     throw new Error('no room')
   })
   assert.is(await failureOf(here.request('fail', null)), 'no room')
-  assert.is(await failureOf(here.request('else', null)), 'nobody here knows else')
+  assert.is(await failureOf(here.request('else', null)), 'unknown message kind: else')
 })
 
-test('a notice that fails is a fault of the process that heard it', async () => {
+test('a failing handler of a notification is an error of its process', async () => {
   const [here, there] = pair()
   const fault = new Error('no room')
   there.on('note', () => {
@@ -59,24 +59,24 @@ test('a notice that fails is a fault of the process that heard it', async () => 
   })
   const uncaught = new Promise((resolve) => process.once('unhandledRejection', resolve))
   here.notify('note', null)
-  here.notify('nobody knows it', null)
+  here.notify('unknown', null)
   assert.is(await soon(uncaught), fault)
 })
 
-test('a question that nobody answers is over at its deadline', async () => {
+test('a request without a response fails at its deadline', async () => {
   const here = new ProcessLink(() => {})
   assert.is(await failureOf(here.request('quiet', null, 1)), 'quiet: no answer after 1 ms')
 })
 
-test('who waits when the other side goes is told', async () => {
+test('pending requests fail when the other process disconnects', async () => {
   const here = new ProcessLink(() => {})
-  const asked = failureOf(here.request('quiet', null))
+  const failure = failureOf(here.request('quiet', null))
   here.close()
-  assert.is(await asked, 'the other process is gone')
+  assert.is(await failure, 'the other process disconnected')
   assert.is(await failureOf(here.request('quiet', null)), 'quiet: the link is closed')
 })
 
-test('rubbish on the channel is passed over', () => {
+test('invalid messages on the channel are ignored', () => {
   const here = new ProcessLink(() => assert.unreachable('it answered'))
   for (const message of [null, 1, 'x', {}, { number: 7, body: 1 }]) here.receive(message)
 })

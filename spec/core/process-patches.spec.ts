@@ -12,15 +12,15 @@ test.after(() => {
   Object.defineProperty(AsyncResource.prototype, 'bind', before)
 })
 
-function seen(this: unknown, ...args: unknown[]): unknown {
+function describeCall(this: unknown, ...args: unknown[]): unknown {
   return { self: this, args, scope: executionAsyncId() }
 }
 
-test('a bound function runs in the scope of its resource, with what it is called with', () => {
+test('a bound function runs in the scope of its resource, with its own arguments', () => {
   bindWithoutAccessors()
   const resource = new AsyncResource('spec')
   const scope = resource.asyncId()
-  const bound = resource.bind(seen)
+  const bound = resource.bind(describeCall)
   const caller = { bound }
   assert.equal(caller.bound('a', 1), { self: caller, args: ['a', 1], scope })
   assert.is(executionAsyncId() === scope, false)
@@ -29,9 +29,9 @@ test('a bound function runs in the scope of its resource, with what it is called
 test('a bound function keeps the this argument it was bound with', () => {
   bindWithoutAccessors()
   const self = { name: 'self' }
-  const bound = AsyncResource.bind(seen, 'spec', self)
-  const { self: seenSelf, args } = bound('b') as { self: unknown; args: unknown }
-  assert.is(seenSelf, self)
+  const bound = AsyncResource.bind(describeCall, 'spec', self)
+  const { self: boundSelf, args } = bound('b') as { self: unknown; args: unknown }
+  assert.is(boundSelf, self)
   assert.equal(args, ['b'])
 })
 

@@ -5,32 +5,32 @@ import { Ear } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
 import { HandTimer } from '../support/hand-timer.ts'
 
-const refusals = suite('base/bounds/refusals')
+const refusals = suite('refusal counter')
 
 function scene() {
   const lines: Line[] = []
   const timer = new HandTimer()
-  const counted = new RefusalCounter(new Ear((line) => lines.push(line)), timer.every)
-  return { lines, timer, counted }
+  const counter = new RefusalCounter(new Ear((line) => lines.push(line)), timer.every)
+  return { lines, timer, counter }
 }
 
-refusals('counts by limit, and knows those that refused nothing', () => {
-  const { counted } = scene()
-  counted.count('maxHeadBytes', 10)
-  counted.count('maxHeadBytes', 10)
-  assert.is(counted.counts.get('maxHeadBytes'), 2)
-  assert.is(counted.counts.get('maxConnections'), 0)
+refusals('are counted by limit, including limits without refusals', () => {
+  const { counter } = scene()
+  counter.count('maxHeadBytes', 10)
+  counter.count('maxHeadBytes', 10)
+  assert.is(counter.counts.get('maxHeadBytes'), 2)
+  assert.is(counter.counts.get('maxConnections'), 0)
 })
 
-refusals('tells of a full house once, and when it is over', () => {
-  const { lines, timer, counted } = scene()
-  for (let left = 3; left > 0; left--) counted.count('maxConnections', 5)
+refusals('of the process are logged once when they begin and once when they end', () => {
+  const { lines, timer, counter } = scene()
+  for (let left = 3; left > 0; left--) counter.count('maxConnections', 5)
   assert.equal(
     lines.map(({ message, limit, most }) => [message, limit, most]),
     [['limit reached', 'maxConnections', 5]],
   )
   timer.turn()
-  counted.count('maxConnections', 5)
+  counter.count('maxConnections', 5)
   timer.turn()
   assert.is(lines.length, 1)
   timer.turn()
@@ -41,21 +41,21 @@ refusals('tells of a full house once, and when it is over', () => {
     refused: 4,
   })
   assert.is(timer.size, 0)
-  counted.count('maxConnections', 5)
+  counter.count('maxConnections', 5)
   assert.is(lines.length, 3)
 })
 
-refusals('does not tell of what one client asked too much of', () => {
-  const { lines, timer, counted } = scene()
-  counted.count('maxBodyBytes', 5)
+refusals('of a single client are not logged', () => {
+  const { lines, timer, counter } = scene()
+  counter.count('maxBodyBytes', 5)
   assert.equal([lines, timer.size], [[], 0])
 })
 
-refusals('looks no more once it is closed', () => {
-  const { timer, counted } = scene()
-  counted.count('maxConnections', 5)
+refusals('are no longer checked after close', () => {
+  const { timer, counter } = scene()
+  counter.count('maxConnections', 5)
   assert.is(timer.size, 1)
-  counted.close()
+  counter.close()
   assert.is(timer.size, 0)
 })
 

@@ -3,16 +3,16 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { CoalescedTask, Mutex } from '../../lib/core/scheduling.ts'
 
-const turns = suite('base/turn')
+const scheduling = suite('scheduling')
 
-/** Work that ends when it is told to, and notes that it began. */
+/** Work that ends on request, and records its starts. */
 class Work {
-  readonly begun: string[] = []
+  readonly started: string[] = []
   end: () => void = () => {}
 
-  errand(turn: Mutex, name: string): CoalescedTask {
-    return new CoalescedTask(turn, () => {
-      this.begun.push(name)
+  task(mutex: Mutex, name: string): CoalescedTask {
+    return new CoalescedTask(mutex, () => {
+      this.started.push(name)
       return new Promise((resolve) => (this.end = resolve))
     })
   }
@@ -23,38 +23,38 @@ class Work {
   }
 }
 
-turns('those who share one wait for each other, whatever becomes of it', async () => {
-  const [turn, work] = [new Mutex(), new Work()]
-  const [a, b] = [work.errand(turn, 'a'), work.errand(turn, 'b')]
-  turn.run(() => Promise.reject(new Error('no'))).catch(() => {})
+scheduling('runs tasks of one mutex one after another, even if one fails', async () => {
+  const [mutex, work] = [new Mutex(), new Work()]
+  const [a, b] = [work.task(mutex, 'a'), work.task(mutex, 'b')]
+  mutex.run(() => Promise.reject(new Error('no'))).catch(() => {})
   a.schedule()
   b.schedule()
   await nextTurn()
-  assert.equal(work.begun, ['a'])
+  assert.equal(work.started, ['a'])
   await work.ends()
-  assert.equal(work.begun, ['a', 'b'])
+  assert.equal(work.started, ['a', 'b'])
   await work.ends()
 })
 
-turns('however often an errand is wanted while it is done, it is done once more', async () => {
+scheduling('runs a task once more if it is scheduled several times while it runs', async () => {
   const work = new Work()
-  const errand = work.errand(new Mutex(), 'a')
-  for (let times = 0; times < 3; times++) errand.schedule()
+  const task = work.task(new Mutex(), 'a')
+  for (let times = 0; times < 3; times++) task.schedule()
   await nextTurn()
-  assert.equal(work.begun, ['a'])
-  for (let times = 0; times < 3; times++) errand.schedule()
+  assert.equal(work.started, ['a'])
+  for (let times = 0; times < 3; times++) task.schedule()
   await work.ends()
-  assert.equal(work.begun, ['a', 'a'])
+  assert.equal(work.started, ['a', 'a'])
   await work.ends()
-  assert.equal(work.begun, ['a', 'a'])
-  errand.schedule()
+  assert.equal(work.started, ['a', 'a'])
+  task.schedule()
   await nextTurn()
-  assert.equal(work.begun, ['a', 'a', 'a'])
+  assert.equal(work.started, ['a', 'a', 'a'])
 })
 
-turns('an errand that waits for its turn does not begin when it is over', async () => {
-  const [turn, work] = [new Mutex(), new Work()]
-  const [a, b] = [work.errand(turn, 'a'), work.errand(turn, 'b')]
+scheduling('does not start a waiting task after it was closed', async () => {
+  const [mutex, work] = [new Mutex(), new Work()]
+  const [a, b] = [work.task(mutex, 'a'), work.task(mutex, 'b')]
   a.schedule()
   b.schedule()
   await nextTurn()
@@ -62,7 +62,7 @@ turns('an errand that waits for its turn does not begin when it is over', async 
   await work.ends()
   b.schedule()
   await nextTurn()
-  assert.equal(work.begun, ['a'])
+  assert.equal(work.started, ['a'])
 })
 
-turns.run()
+scheduling.run()

@@ -1,4 +1,4 @@
-// A bundle of two small files, and the table of where its lines come from.
+// A bundle of two small files, and the table of the sources of its lines.
 
 import { writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
@@ -11,7 +11,7 @@ import { Folder } from '../support/folder.ts'
 const BUNDLE = `(function () {
 function read() { return new Error('of one').stack }
 function read2() { return new Error('of two').stack }
-function read3() { return new Error('of nobody').stack }
+function read3() { return new Error('of none').stack }
 return [read(), read2(), read3()] })`
 
 const TABLE = {
@@ -20,14 +20,14 @@ const TABLE = {
   lines: [-1, 0, 0, 41, 1, 7, -1, 0, 1, 99],
 }
 
-const places = suite('bundle places')
+const positions = suite('source positions')
 let folder = new Folder()
-places.before.each(() => {
+positions.before.each(() => {
   folder = new Folder()
   writeFileSync(folder.at('a.bundle.js'), BUNDLE)
   writeFileSync(folder.at('a.bundle.js.places.json'), JSON.stringify(TABLE))
 })
-places.after.each(() => {
+positions.after.each(() => {
   folder.close()
 })
 
@@ -36,7 +36,7 @@ function stacksOf(name: string): string[] {
   return (new Script(BUNDLE, { filename }).runInThisContext() as () => string[])()
 }
 
-places('tell file, line and name of what the bundle was made of', () => {
+positions('have the file, line and name in the sources', () => {
   const found = readSourceLookup(folder.at('a.bundle.js'))
   assert.equal(found?.findPosition(2), { file: 'lib/one.ts', line: 41 })
   assert.equal(found?.findPosition(3), { file: 'lib/two.ts', line: 7 })
@@ -45,26 +45,26 @@ places('tell file, line and name of what the bundle was made of', () => {
   assert.is(found?.originalNameOf('toString'), 'toString')
 })
 
-places('know nothing of lines that are nobody’s, or not there', () => {
+positions('are null for lines without a source, and lines that do not exist', () => {
   const found = readSourceLookup(folder.at('a.bundle.js'))
   for (const line of [0, 1, 4, 6, 100]) assert.is(found?.findPosition(line), null, String(line))
 })
 
-places('are none where there is no table, or no bundle', () => {
+positions('are not available without a table or a bundle', () => {
   writeFileSync(folder.at('b.bundle.js.places.json'), '{')
   writeFileSync(folder.at('c.js.places.json'), JSON.stringify(TABLE))
   for (const name of ['none.bundle.js', 'b.bundle.js', 'c.js'])
     assert.is(readSourceLookup(folder.at(name)), null, name)
 })
 
-places('stand in the stacks of errors', () => {
-  const [one, two, nobodys] = stacksOf('a.bundle.js').map(sourceStack)
+positions('replace those of the bundle in the stacks of errors', () => {
+  const [one, two, unknown] = stacksOf('a.bundle.js').map(sourceStack)
   assert.match(one!, /^Error: of one\n {4}at read \(lib\/one\.ts:41\)\n {4}at lib\/two\.ts:99\n/)
   assert.match(two!, /^Error: of two\n {4}at read \(lib\/two\.ts:7\)\n/)
-  assert.match(nobodys!, /^Error: of nobody\n {4}at read3 \(file:[^)]+\/a\.bundle\.js:4:\d+\)\n/)
+  assert.match(unknown!, /^Error: of none\n {4}at read3 \(file:[^)]+\/a\.bundle\.js:4:\d+\)\n/)
 })
 
-places('are left as they are where they are not known', () => {
+positions('that are not known stay unchanged', () => {
   const [, two] = stacksOf('none.bundle.js').map(sourceStack)
   assert.match(two!, /^Error: of two\n {4}at read2 \(file:[^)]+\/none\.bundle\.js:3:\d+\)\n/)
   assert.match(
@@ -73,7 +73,7 @@ places('are left as they are where they are not known', () => {
   )
 })
 
-places('a message that looks like a frame is kept as it is', () => {
+positions('in a message that looks like a frame stay unchanged', () => {
   for (const url of [
     'file://elsewhere/a.bundle.js',
     'file:///%2F/a.bundle.js',
@@ -84,4 +84,4 @@ places('a message that looks like a frame is kept as it is', () => {
   }
 })
 
-places.run()
+positions.run()

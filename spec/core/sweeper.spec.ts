@@ -10,33 +10,33 @@ const sweeper = suite('sweeper')
 
 /** Counts its sweeps. */
 class Member implements Sweepable {
-  asked = 0
-  #heard: (() => void) | null = null
+  sweeps = 0
+  #onSweep: (() => void) | null = null
 
   sweep(): void {
-    this.asked++
-    this.#heard?.()
+    this.sweeps++
+    this.#onSweep?.()
   }
 
-  async heard(): Promise<void> {
-    const asked = new Promise<void>((resolve) => (this.#heard = resolve))
-    await deadline(asked, 30_000, 'a sweep')
+  async nextSweep(): Promise<void> {
+    const swept = new Promise<void>((resolve) => (this.#onSweep = resolve))
+    await deadline(swept, 30_000, 'a sweep')
   }
 }
 
-sweeper('sweeps its members until they are deleted', async () => {
+sweeper('sweeps its members until they are removed', async () => {
   const swept = new Sweeper<Member>(40)
   const member = new Member()
   swept.add(member)
-  await member.heard()
+  await member.nextSweep()
   swept.delete(member)
-  const { asked } = member
-  assert.ok(asked > 0)
+  const { sweeps } = member
+  assert.ok(sweeps > 0)
   const other = new Member()
   swept.add(other)
-  await other.heard()
+  await other.nextSweep()
   swept.delete(other)
-  assert.is(member.asked, asked)
+  assert.is(member.sweeps, sweeps)
 })
 
 sweeper('has a clock that is never late, also after a time without members', async () => {
@@ -49,12 +49,12 @@ sweeper('has a clock that is never late, also after a time without members', asy
   const second = new Member()
   const added = performance.now()
   swept.add(second)
-  // A deadline set from it must not lie in the past.
+  // A deadline set from it must not be in the past.
   assert.ok(swept.now >= added - 1)
   swept.delete(second)
 })
 
-sweeper('resolves when the last member is deleted', async () => {
+sweeper('resolves whenEmpty when the last member is removed', async () => {
   const swept = new Sweeper<Member>(1000)
   await deadline(swept.whenEmpty(), 30_000, 'an empty one')
   const member = new Member()
@@ -64,25 +64,25 @@ sweeper('resolves when the last member is deleted', async () => {
   await deadline(empty, 30_000, 'the last member')
 })
 
-/** A backend was once cut for silence while the gateway itself did not read. */
-sweeper('sweeps only after the sockets were read when the process was stalled', async () => {
+/** Regression: a backend was cut for its silence while the gateway itself did not read. */
+sweeper('does not sweep after a blocked time before it has read again', async () => {
   const swept = new Sweeper<Sweepable>(40)
-  const heard: string[] = []
-  const asked = new Promise<void>((resolve) =>
+  const steps: string[] = []
+  const firstSweep = new Promise<void>((resolve) =>
     swept.add({
       sweep() {
-        heard.push('asked')
+        steps.push('swept')
         resolve()
       },
     }),
   )
-  // From here the event loop runs its timers first, and reads after them.
+  // From here the loop runs its timers next, and reads only after them.
   await new Promise<void>((resolve) => setImmediate(resolve))
-  setImmediate(() => heard.push('read'))
-  const until = performance.now() + 60
-  while (performance.now() < until) continue
-  await deadline(asked, 30_000, 'a sweep')
-  assert.is(heard[0], 'read')
+  setImmediate(() => steps.push('read'))
+  const blockedUntil = performance.now() + 60
+  while (performance.now() < blockedUntil) continue
+  await deadline(firstSweep, 30_000, 'a sweep')
+  assert.is(steps[0], 'read')
   for (const member of swept.members) swept.delete(member)
 })
 

@@ -1,4 +1,4 @@
-// What an expression is refused for when a configuration is loaded, and how that is said.
+// Why an expression is refused when a configuration is loaded, and the text of the refusal.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,9 +8,9 @@ import type { ExpressionLocation } from '../../lib/expressions/context-names.ts'
 import { EXPRESSION_LOCATIONS } from '../../lib/expressions/context-names.ts'
 
 /** The refusal of an expression as `code: message`. */
-function refusal(source: string, place: ExpressionLocation = 'log'): string {
+function refusal(source: string, location: ExpressionLocation = 'log'): string {
   try {
-    compileExpression(source, place)
+    compileExpression(source, location)
   } catch (error) {
     assert.instance(error, CelError)
     const { code, message } = error as CelError
@@ -21,8 +21,8 @@ function refusal(source: string, place: ExpressionLocation = 'log'): string {
 
 const compiling = suite('cel compile')
 
-compiling('says what is wrong and where', () => {
-  const table: [source: string, said: string][] = [
+compiling('reports what is wrong and where', () => {
+  const table: [source: string, message: string][] = [
     ['', 'syntax: unexpected token: EOF at 1:1'],
     ['1 +', 'syntax: unexpected token: EOF at 1:4'],
     ['"open', 'syntax: unterminated string at 1:1'],
@@ -41,11 +41,11 @@ compiling('says what is wrong and where', () => {
     ['jwt == null', 'type: no such overload: map<string, dyn> == null at 1:1'],
     ['jwt.sub.shout()', "type: found no matching overload for 'dyn.shout()' at 1:1"],
     ['shout(1)', "type: found no matching overload for 'shout(int)' at 1:1"],
-    ['request', 'result_type: name a field of it, this gives Request as a whole at 1:1'],
+    ['request', 'result_type: Request has no value of its own, use one of its fields at 1:1'],
     ['b"{}".json()', 'unsupported: unknown method json, use json(…) at 1:1'],
     ['cel.bind(x, 1, x)', 'unknown_name: unknown name cel at 1:1'],
   ]
-  for (const [source, said] of table) assert.is(refusal(source), said, source)
+  for (const [source, message] of table) assert.is(refusal(source), message, source)
 })
 
 compiling('knows which names an expression reads', () => {
@@ -56,7 +56,7 @@ compiling('knows which names an expression reads', () => {
     assert.not(reads(source), source)
 })
 
-compiling('names what may be read where a name is like none of it', () => {
+compiling('lists the known names if none is similar', () => {
   assert.is(
     refusal('response.code == 200', 'tokenLimitKey'),
     'unknown_name: unknown name response; known here: ' +
@@ -64,37 +64,37 @@ compiling('names what may be read where a name is like none of it', () => {
   )
 })
 
-compiling('takes in each place the names of that place', () => {
+compiling('accepts the names of each location', () => {
   const all = ['request.path', 'source.address', 'jwt.sub', 'apiKey.user_id', 'basicAuth.username']
   const names = [...all, 'env.podName', 'mcp.tool.name', 'llm.requestModel', 'backend.name']
-  const accepted = (place: ExpressionLocation): string =>
+  const accepted = (location: ExpressionLocation): string =>
     [...names, 'response.code', 'proxy.route.name']
-      .filter((source) => refusal(`${source} == ${source}`, place) === 'accepted')
+      .filter((source) => refusal(`${source} == ${source}`, location) === 'accepted')
       .map((source) => source.split('.')[0])
       .join(' ')
   const request = 'request source jwt apiKey basicAuth env'
   assert.is(accepted('rule'), `${request} mcp llm backend proxy`)
   assert.is(accepted('requestLimitKey'), `${request} llm proxy`)
   assert.is(accepted('tokenLimitKey'), `${request} llm backend proxy`)
-  for (const place of ['transformation', 'log', 'trace'] as const)
-    assert.is(accepted(place), `${request} mcp llm backend response proxy`)
+  for (const location of ['transformation', 'log', 'trace'] as const)
+    assert.is(accepted(location), `${request} mcp llm backend response proxy`)
   assert.is(Object.keys(EXPRESSION_LOCATIONS).length, 6)
 })
 
-compiling('wants a rule to be a bool and a key to have a text', () => {
+compiling('requires a bool for a rule and a value with a text for a key', () => {
   for (const source of ['"a" in jwt.roles', 'jwt.admin', 'true', 'has(jwt.sub) && jwt.n > 1'])
     assert.is(refusal(source, 'rule'), 'accepted', source)
   for (const source of ['1', '"true"', 'request.path', '[true]', 'null', 'jwt', 'jwt.n + 1'])
     assert.match(
       refusal(source, 'rule'),
-      /^result_type: a rule must give bool, this gives \w+ at 1:1$/,
+      /^result_type: a rule must return bool, this returns \w+ at 1:1$/,
     )
   for (const source of ['jwt.sub', 'request.path', '1', '1u', '1.5', 'true', 'jwt.a + ":" + jwt.b'])
     assert.is(refusal(source, 'requestLimitKey'), 'accepted', source)
   for (const source of ['[1]', '{"a": 1}', 'b"a"', 'null', 'duration("1s")', 'jwt', 'string'])
     assert.match(
       refusal(source, 'tokenLimitKey'),
-      /^result_type: a key must give a text or a number/,
+      /^result_type: a key must return a string or a number/,
     )
 })
 
@@ -119,20 +119,17 @@ compiling('bounds the size of an expression', () => {
     assert.is(refusal(source).split(':')[0], code, source.slice(0, 20))
 })
 
-compiling('bounds loops within loops, and loops at all', () => {
+compiling('bounds nested loops and the number of loops', () => {
   const two = 'jwt.a.all(x, jwt.b.exists(y, x == y))'
   assert.is(refusal(two, 'rule'), 'accepted')
   const three = `jwt.c.all(z, ${two})`
-  assert.is(
-    refusal(three, 'rule'),
-    'nested_comprehension: more than 2 loops within each other at 1:27',
-  )
+  assert.is(refusal(three, 'rule'), 'nested_comprehension: more than 2 nested loops at 1:27')
   assert.is(refusal('jwt.a.filter(x, true).map(x, x).filter(x, true).size()'), 'accepted')
   const many = `jwt.a${'.map(x, x + x)'.repeat(9)}`
   assert.match(refusal(many), /^too_large: more than 8 loops/)
 })
 
-compiling('refuses regexes that RE2 does not have, and those it cannot see', () => {
+compiling('refuses regexes that are not RE2 syntax or not literal', () => {
   assert.is(refusal('jwt.sub.matches("^[a-z]+$")', 'rule'), 'accepted')
   assert.is(refusal('matches(jwt.sub, r"^\\w+$")', 'rule'), 'accepted')
   assert.is(refusal('jwt.sub.matches("(a+)+$")', 'rule'), 'accepted')
@@ -143,13 +140,13 @@ compiling('refuses regexes that RE2 does not have, and those it cannot see', () 
   for (const source of ['jwt.sub.matches(jwt.pattern)', 'matches(jwt.sub, "a" + "b")'])
     assert.match(
       refusal(source, 'rule'),
-      /^invalid_regex: the pattern of matches\(\) must be a literal/,
+      /^invalid_regex: the pattern of matches\(\) must be a string literal/,
     )
   assert.match(refusal('jwt.a.exists(x, x.matches("(x)\\\\1"))', 'rule'), /^invalid_regex/)
 })
 
 compiling('refuses what the library cannot check instead of crashing', () => {
-  assert.is(refusal('[].all(e, e > 0)'), 'unsupported: expression that cannot be checked at 1:1')
+  assert.is(refusal('[].all(e, e > 0)'), 'unsupported: expression cannot be checked at 1:1')
   assert.is(refusal('has({"a": 1}.a)'), 'type: has() invalid argument at 1:5')
   assert.is(
     refusal('jwt.a.map(1, 2)'),
@@ -157,7 +154,7 @@ compiling('refuses what the library cannot check instead of crashing', () => {
   )
 })
 
-compiling('knows names of its own where there is no place', () => {
+compiling('compiles with other names, without a location', () => {
   const sum = compileWithNames('a + b', { a: 'int', b: 'int' })
   assert.equal(
     sum.evaluate(

@@ -1,4 +1,4 @@
-// Runs CEL's own simple tests, as @bufbuild/cel-spec brings them in proto JSON, through our module.
+// Runs the simple tests of CEL, in the proto JSON of @bufbuild/cel-spec, with our engine.
 
 import { tests } from '@bufbuild/cel-spec/testdata/conformance.js'
 import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
@@ -90,8 +90,8 @@ function passes(test: SimpleTest): boolean {
   try {
     const result = compileWithNames(test.expr, names).evaluate(bindings)
     if ('fault' in result) return wantsError
-    const wanted = test.value ?? test.typedResult?.result ?? { boolValue: true }
-    return !wantsError && textOf(result.value) === textOf(celValue(wanted))
+    const expected = test.value ?? test.typedResult?.result ?? { boolValue: true }
+    return !wantsError && textOf(result.value) === textOf(celValue(expected))
   } catch {
     return wantsError
   }
@@ -118,7 +118,7 @@ function celValue(value: Value): unknown {
   return new Map(entries.map(({ key, value: item }) => [celValue(key), celValue(item)]))
 }
 
-/** A text that differs where two CEL values do, types included. */
+/** A text that differs if two CEL values differ, types included. */
 function textOf(value: unknown): string {
   if (value instanceof UnsignedInt) return `uint ${String(value)}`
   if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString('hex')}`

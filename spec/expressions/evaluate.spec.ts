@@ -1,4 +1,4 @@
-// What expressions give: a value or a code, never an exception.
+// The results of expressions: a value or a code, never an exception.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -51,7 +51,7 @@ evaluating('compares values of different types without failing', () => {
   assert.is(outcome('jwt.realm_access == {"roles": ["mcp-user"]}'), true)
 })
 
-evaluating('gives a code where there is no value', () => {
+evaluating('returns a code if there is no value', () => {
   const table: [source: string, code: string][] = [
     ['jwt.absent', 'no_such_key'],
     ['jwt.absent.deeper', 'no_such_key'],
@@ -79,7 +79,7 @@ evaluating('gives a code where there is no value', () => {
   for (const [source, code] of table) assert.is(outcome(source), `fault ${code}`, source)
 })
 
-evaluating('is true or false all the same where one side decides', () => {
+evaluating('is true or false despite a fault if the other side decides', () => {
   assert.is(outcome('jwt.absent || true'), true)
   assert.is(outcome('true || jwt.absent'), true)
   assert.is(outcome('jwt.absent && false'), false)
@@ -87,11 +87,11 @@ evaluating('is true or false all the same where one side decides', () => {
   assert.is(outcome('jwt.roles.exists(r, jwt.absent || r == "dev")'), true)
 })
 
-evaluating('finds nothing where nobody showed a token, and takes that for no answer', () => {
-  const nobody = viewOf(null)
-  assert.is(outcome('jwt.sub', nobody), 'fault no_such_key')
-  assert.is(outcome('has(jwt.sub)', nobody), false)
-  assert.is(outcome('default(jwt.sub, "anonymous")', nobody), 'anonymous')
+evaluating('has a fault, not an empty map, without a token', () => {
+  const withoutToken = viewOf(null)
+  assert.is(outcome('jwt.sub', withoutToken), 'fault no_such_key')
+  assert.is(outcome('has(jwt.sub)', withoutToken), false)
+  assert.is(outcome('default(jwt.sub, "anonymous")', withoutToken), 'anonymous')
   for (const source of [
     '"a" in jwt',
     '!("a" in jwt)',
@@ -99,7 +99,7 @@ evaluating('finds nothing where nobody showed a token, and takes that for no ans
     'jwt == {}',
     'jwt.all(k, true)',
   ])
-    assert.is(outcome(source, nobody), 'fault no_such_key', source)
+    assert.is(outcome(source, withoutToken), 'fault no_such_key', source)
 })
 
 evaluating('holds for true only', () => {
@@ -117,7 +117,7 @@ evaluating('holds for true only', () => {
     assert.not(holds(source), source)
 })
 
-evaluating('has a key where there is one text', () => {
+evaluating('returns a key for values with one text', () => {
   const key = (source: string, view = viewOf()): string | null =>
     compileExpression(source, 'requestLimitKey').evaluateKey(view)
   assert.is(key('jwt.sub'), 'u1')
@@ -133,7 +133,7 @@ evaluating('has a key where there is one text', () => {
   assert.is(key('jwt.sub', viewOf(`{"sub":"${'a'.repeat(1025)}"}`)), null)
 })
 
-evaluating('knows no llm values before the body is read (§8)', () => {
+evaluating('has no llm values before the body is read (§8)', () => {
   const source = 'llm.requestModel'
   assert.equal(compileExpression(source, 'requestLimitKey').evaluate(viewOf()), {
     fault: 'no_such_key',
@@ -144,7 +144,7 @@ evaluating('knows no llm values before the body is read (§8)', () => {
   assert.is(outcome('llm.inputTokens + 1', read), 13n)
 })
 
-evaluating('starts anew each time', () => {
+evaluating('evaluates each view independently', () => {
   const rule = compileExpression('jwt.roles.exists(r, r == jwt.sub)', 'rule')
   const yes = viewOf('{"roles":["a","b"],"sub":"b"}')
   const no = viewOf('{"roles":["a","b"],"sub":"c"}')
@@ -152,7 +152,7 @@ evaluating('starts anew each time', () => {
   assert.equal(answers, [true, false, false, false, true, false])
 })
 
-evaluating('leaves stack traces on for everybody else', () => {
+evaluating('restores the stack trace limit', () => {
   const before = Error.stackTraceLimit
   outcome('jwt.absent')
   outcome('jwt.sub')

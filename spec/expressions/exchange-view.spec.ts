@@ -1,4 +1,4 @@
-// What expressions see of an exchange, and that they see it where it lies.
+// What expressions see of an exchange, and that it is read in place.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -31,9 +31,9 @@ function outcome(source: string, facts: ExchangeFacts = {}, from = exchange()): 
   return 'fault' in result ? `fault ${result.fault}` : result.value
 }
 
-const seeing = suite('cel view')
+const views = suite('cel view')
 
-seeing('shows the request', () => {
+views('shows the request', () => {
   assert.is(outcome('request.method'), 'POST')
   assert.is(outcome('request.uri'), 'https://api.example.com:8443/a/b?c=d&e')
   assert.is(outcome('request.host'), 'api.example.com')
@@ -45,13 +45,13 @@ seeing('shows the request', () => {
   assert.is(outcome('source.address + " " + string(source.port)'), '127.0.0.1 1')
 })
 
-seeing('shows the request as the client sent it, whatever was rewritten since', () => {
+views('shows the request as the client sent it, before any rewrite', () => {
   const from = exchange()
   from.request.target = '/rewritten'
   assert.is(outcome('request.path', {}, from), '/a/b')
 })
 
-seeing('takes a host for what it is', () => {
+views('shows the host without the port', () => {
   const host = (authority: string): unknown =>
     outcome('request.host', {}, exchangeOf(requestOf('GET / HTTP/1.1', `Host: ${authority}`)))
   assert.is(host('a.b'), 'a.b')
@@ -60,7 +60,7 @@ seeing('takes a host for what it is', () => {
   assert.is(host('[::1]'), '[::1]')
 })
 
-seeing('finds header fields in any case: a text for one, a list for several', () => {
+views('finds header fields in any case: a string for one, a list for several', () => {
   assert.is(outcome('request.headers["x-one"]'), '1')
   assert.is(outcome('request.headers["X-ONE"]'), '1')
   assert.equal(outcome('request.headers["x-two"]'), ['first', 'second'])
@@ -80,7 +80,7 @@ seeing('finds header fields in any case: a text for one, a list for several', ()
   assert.is(outcome('request.headers[1]'), 'fault no_such_key')
 })
 
-seeing('sees headers that policies changed', () => {
+views('shows headers as policies changed them', () => {
   const from = exchange()
   from.request.remove('x-one')
   from.request.set('x-two', 'third')
@@ -88,7 +88,7 @@ seeing('sees headers that policies changed', () => {
   assert.is(outcome('request.headers["x-two"]', {}, from), 'third')
 })
 
-seeing('shows the response once there is one', () => {
+views('shows the response once there is one', () => {
   const from = exchange()
   assert.is(outcome('response.code', {}, from), 'fault no_such_key')
   assert.is(outcome('has(response.code)', {}, from), false)
@@ -98,7 +98,7 @@ seeing('shows the response once there is one', () => {
   assert.is(outcome('response.headers["X-A"]', {}, from), 'b')
 })
 
-seeing('shows what was chosen, once it is', () => {
+views('shows listener and route once they are chosen', () => {
   assert.is(outcome('proxy.gateway.name'), 'main')
   assert.is(outcome('proxy.gateway.namespace'), 'default')
   assert.is(outcome('proxy.listener.name'), 'public')
@@ -111,7 +111,7 @@ seeing('shows what was chosen, once it is', () => {
     assert.is(outcome(`proxy.${field}`, {}, from), 'fault no_such_key')
 })
 
-seeing('shows the backend once one was picked', () => {
+views('shows the backend once one was picked', () => {
   assert.is(outcome('backend.name'), 'fault no_such_key')
   assert.is(outcome('has(backend.name)'), false)
   const from = exchange()
@@ -119,7 +119,7 @@ seeing('shows the backend once one was picked', () => {
   assert.is(outcome('backend.name + backend.type + backend.protocol', {}, from), 'bmcpmcp')
 })
 
-seeing('shows facts once somebody knows them', () => {
+views('shows facts once they are known', () => {
   assert.is(outcome('mcp.tool.name'), 'fault no_such_key')
   assert.is(outcome('has(mcp.tool)'), false)
   const facts: ExchangeFacts = {
@@ -138,7 +138,7 @@ seeing('shows facts once somebody knows them', () => {
   assert.is(outcome('llm.params.max_tokens + 1', facts), 10n)
 })
 
-seeing('shows three well-known variables of the process and no other', () => {
+views('shows three well-known variables of the process and no other', () => {
   const before = process.env['POD_NAME']
   process.env['POD_NAME'] = 'pod-1'
   try {
@@ -150,7 +150,7 @@ seeing('shows three well-known variables of the process and no other', () => {
   assert.throws(() => compileExpression('env.PATH', 'log'), /unknown field PATH/)
 })
 
-seeing('has every field it lists, and every name', () => {
+views('has every listed field and every name', () => {
   for (const [name, type] of Object.entries(CEL_NAMES)) {
     if (!(type in CEL_FIELDS)) continue
     for (const field of Object.keys(CEL_FIELDS[type as keyof typeof CEL_FIELDS]))
@@ -162,7 +162,7 @@ seeing('has every field it lists, and every name', () => {
   for (const name of Object.keys(CEL_NAMES)) assert.ok(name in view, name)
 })
 
-seeing('reads nothing of the exchange that the expression does not', () => {
+views('reads only what the expression reads', () => {
   const touched: string[] = []
   const watched = new Proxy(exchange(), {
     get(target, key) {
@@ -177,8 +177,8 @@ seeing('reads nothing of the exchange that the expression does not', () => {
   assert.equal(touched, ['request'])
 })
 
-seeing('writes what it gave as JSON', () => {
+views('converts its values to JSON', () => {
   assert.is(celToJson(outcome('request.headers["x-two"]')), '["first","second"]')
 })
 
-seeing.run()
+views.run()

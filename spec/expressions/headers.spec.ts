@@ -1,4 +1,4 @@
-// Header fields in expressions: as they came, as one text, as lists, and cookies out of them.
+// Header fields in expressions: as received, joined, split, and cookies.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -25,14 +25,14 @@ function outcome(source: string): unknown {
   return 'fault' in result ? `fault ${result.fault}` : result.value
 }
 
-headers('are a text, or a list when they came twice', () => {
+headers('are a string, or a list if sent twice', () => {
   assert.is(outcome('request.headers["x-one"]'), '1')
   assert.equal(outcome('request.headers["X-TWO"]'), ['a, b', 'c'])
   assert.is(outcome('request.headers["x-three"]'), 'fault no_such_key')
 })
 
 headers(
-  'may be read as one text always, so that nobody changes a rule by sending one twice',
+  'can always be read as one string, so that a client cannot evade a rule by sending a field twice',
   () => {
     assert.is(outcome('request.headers.join()["X-One"]'), '1')
     assert.is(outcome('request.headers.join()["x-two"]'), 'a, b, c')
@@ -42,7 +42,7 @@ headers(
   },
 )
 
-headers('may be read as a list always', () => {
+headers('can always be read as a list', () => {
   assert.equal(outcome('request.headers.split()["x-one"]'), ['1'])
   assert.equal(outcome('request.headers.split()["x-two"]'), ['a', 'b', 'c'])
   assert.is(outcome('"c" in request.headers.split()["x-two"]'), true)
@@ -50,7 +50,7 @@ headers('may be read as a list always', () => {
   assert.is(outcome('size(request.headers.split()) == size(request.headers)'), true)
 })
 
-headers('hold cookies, the first of a name', () => {
+headers('contain cookies, the first of a name', () => {
   assert.is(outcome('request.headers.cookie("a")'), '1')
   assert.is(outcome('request.headers.cookie("b")'), '2')
   assert.is(outcome('request.headers.cookie("sid")'), 'x=y')
@@ -64,7 +64,7 @@ headers('hold cookies, the first of a name', () => {
   })
 })
 
-headers('have views that other maps have not', () => {
+headers('have functions that other maps do not have', () => {
   for (const source of ['{"a": "b"}.join()', 'jwt.split()', '{"a": "b"}.split()'])
     assert.is(outcome(source), 'fault no_such_overload', source)
 })

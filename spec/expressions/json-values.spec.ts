@@ -1,4 +1,4 @@
-// JSON in and out of expressions.
+// Conversion between JSON and values of expressions.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,7 +7,7 @@ import { fc } from '../support/fast-check.ts'
 
 const json = suite('cel json')
 
-json('makes objects maps and integers integers', () => {
+json('converts objects to maps and integers to ints', () => {
   const map = parseCelJson('{"a":[1,-2,0.5,1e3,"x",true,null],"b":{}}')
   assert.equal(
     map,
@@ -18,7 +18,7 @@ json('makes objects maps and integers integers', () => {
   )
 })
 
-json('keeps integers as exact as they are written', () => {
+json('keeps integers exact', () => {
   const texts = [
     '9007199254740993',
     '-9007199254740993',
@@ -42,7 +42,7 @@ json('keeps integers as exact as they are written', () => {
   )
 })
 
-json('refuses what is no JSON, and what nests too deeply', () => {
+json('refuses text that is not JSON or nests too deeply', () => {
   for (const text of ['', '{', '[1,]', '{"a":1234567890123456', 'undefined', "{'a':1}"])
     assert.throws(() => parseCelJson(text), SyntaxError)
   const deep = (inner: string): string => `${'['.repeat(70)}${inner}${']'.repeat(70)}`
@@ -50,13 +50,13 @@ json('refuses what is no JSON, and what nests too deeply', () => {
   assert.throws(() => parseCelJson(deep('1234567890123456789')), /too_deep/)
 })
 
-json('reads exactly what JSON.parse reads, on either way', () => {
+json('reads what JSON.parse reads, with and without exact integers', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), fc.boolean(), (value, isSpaced) => {
       const text = JSON.stringify(value, null, isSpaced ? 2 : 0)
       const plain = (read: unknown): unknown => JSON.parse(celToJson(read))
       assert.equal(plain(parseCelJson(text)), JSON.parse(text))
-      // The long number at the end sends it the exact way.
+      // The long number at the end selects the exact reader.
       const [again, long] = parseCelJson(`[${text},1234567890123456789]`) as [unknown, bigint]
       assert.equal(plain(again), JSON.parse(text))
       assert.is(long, 1234567890123456789n)
@@ -65,7 +65,7 @@ json('reads exactly what JSON.parse reads, on either way', () => {
   )
 })
 
-json('writes what it read', () => {
+json('writes back what it read', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
       const text = celToJson(jsonToCel(value))

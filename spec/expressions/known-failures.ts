@@ -1,7 +1,7 @@
-// Core simple tests that our engine fails: the list may only shrink. Most are the library's (protobuf-like
-// names, raw bytes, ranges of times); the rest is refused at load, where CEL would fail later or not at all.
+// Core tests that our engine fails; the list may only get shorter. Most are failures of the library (protobuf-like names,
+// raw bytes, ranges of times); the others are refused at load, where CEL would fail later or not at all.
 
-/** Of so many core tests. */
+/** The number of core tests. */
 export const CORE_TESTS = 1106
 
 export const KNOWN_FAILURES: readonly string[] = [
@@ -119,7 +119,7 @@ export const KNOWN_FAILURES: readonly string[] = [
   'type_deductions/legacy_nullable_types/null_assignable_to_abstract_parameter_candidate',
 ]
 
-/** Offsets as time zones (`+11:00`) came with a newer ICU: Node 20 fails these, Node 24 does not. */
+/** Offsets as time zones (`+11:00`) need a newer ICU: Node 20 fails these, Node 24 does not. */
 export const FAILURES_OF_OLDER_NODES: readonly string[] = [
   'timestamps/timestamp_selectors_tz/getDayOfMonth_numerical_pos',
   'timestamps/timestamp_selectors_tz/getDayOfMonth_numerical_neg',

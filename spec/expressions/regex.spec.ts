@@ -1,4 +1,4 @@
-// Patterns that operators write: what RE2 accepts, what it refuses, and that no text makes a pattern slow.
+// Patterns of operators: what RE2 accepts, what it refuses, and that no text makes a pattern slow.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ import {
 } from '../../lib/expressions/regex.ts'
 import { fc } from '../support/fast-check.ts'
 
-/** A backtracking engine takes exponential time on these; each with a text to repeat that shows it. */
+/** Patterns that take exponential time in a backtracking engine, each with a text to repeat. */
 const EXPONENTIAL: readonly (readonly [source: string, pump: string])[] = [
   ['(a+)+$', 'a'],
   ['^(a+)+$', 'a'],
@@ -35,7 +35,7 @@ const EXPONENTIAL: readonly (readonly [source: string, pump: string])[] = [
   ['^(?:(?:a|a)*b)*', 'a'],
 ]
 
-/** And polynomial time on these. */
+/** Patterns that take polynomial time in a backtracking engine. */
 const POLYNOMIAL: readonly (readonly [source: string, pump: string])[] = [
   ['^(?:a?){30}a{30}$', 'a'],
   ['^a?a?a?a?a?a?a?a?a?a?a?aaaa$', 'a'],
@@ -46,7 +46,7 @@ const POLYNOMIAL: readonly (readonly [source: string, pump: string])[] = [
   ['[a-z]{2}'.repeat(100), 'a'],
 ]
 
-/** A cache of states grows with these. */
+/** Patterns whose cache of states grows. */
 const MANY_STATES: readonly (readonly [source: string, pump: string])[] = [
   ['(?:a|b)*a(?:a|b){200}c', 'aabab'],
   ['.*a.{900}b.*', 'a1a11'],
@@ -121,27 +121,27 @@ function refusal(source: string): string {
   }
 }
 
-/** Milliseconds of processor time for one step, ten times what is seen, and for the start of the engine. */
+/** Milliseconds of CPU time for one step, ten times the measured value, and for the start of the engine. */
 const MS_PER_STEP = 0.000_1
 const MS_TO_START = 500
 
-/** Processor time, so that other programs on the machine do not count. */
+/** CPU time, so that other programs on the machine do not count. */
 function assertLinear(regex: Regex, text: string): void {
   const before = process.cpuUsage()
   regex.test(text)
   const { user, system } = process.cpuUsage(before)
   const spent = (user + system) / 1000
-  const most = MS_TO_START + text.length * regex.size * MS_PER_STEP
-  assert.ok(spent < most, `${regex.mode} ${regex.source}: ${spent} ms of ${most}`)
+  const limit = MS_TO_START + text.length * regex.size * MS_PER_STEP
+  assert.ok(spent < limit, `${regex.mode} ${regex.source}: ${spent} ms of ${limit}`)
 }
 
 const regexes = suite('regex')
 
-regexes('accepts what people write', () => {
+regexes('accepts common patterns', () => {
   for (const source of ACCEPTED) assert.match(refusal(source), /^accepted/, source)
 })
 
-regexes('refuses what RE2 does not have, and says what to write', () => {
+regexes('refuses what is not RE2 syntax, and says what to write', () => {
   for (const [source, reason] of REFUSED) assert.match(refusal(source), reason, source)
 })
 
@@ -156,7 +156,7 @@ regexes('does not quote the pattern in a refusal', () => {
     assert.not(refusal(source).includes('s3cr3t'), source)
 })
 
-regexes('has no instructions beyond the bound', () => {
+regexes('bounds the number of instructions', () => {
   for (const source of ACCEPTED) assert.ok(new Regex(source, 'whole').size <= MAX_REGEX_SIZE)
   const nested = `${'(?:'.repeat(400)}a${')*'.repeat(400)}`
   assert.match(refusal(nested), /^accepted/)
@@ -174,7 +174,7 @@ regexes('matches the whole text, line ends included, or any part of it', () => {
   assert.is(new Regex('^b', 'part').test('a\nb'), false)
 })
 
-regexes('is equal by what was written', () => {
+regexes('is equal if source and mode are equal', () => {
   const used = new Regex('a+', 'whole')
   used.test('aaa')
   assert.equal(used, new Regex('a+', 'whole'))
@@ -182,13 +182,13 @@ regexes('is equal by what was written', () => {
   assert.not.equal(used, new Regex('a+', 'part'))
 })
 
-regexes('takes linear processor time where backtracking takes forever', () => {
+regexes('takes linear CPU time where backtracking does not', () => {
   for (const [source, pump] of [...EXPONENTIAL, ...POLYNOMIAL])
     for (const mode of ['whole', 'part'] as const)
       assertLinear(new Regex(source, mode), `${pump.repeat(100_000 / pump.length)}!`)
 })
 
-regexes('takes linear processor time where a text leads to ever new states', () => {
+regexes('takes linear CPU time where a text leads to new states again and again', () => {
   for (const [source, pump] of MANY_STATES) {
     const regex = new Regex(source, 'whole')
     let seed = 7
@@ -239,7 +239,7 @@ const anchored = fc
 
 const texts = fc.array(fc.constantFrom('a', 'b', 'c', 'é', '\n', '😀'), { maxLength: 6 })
 
-regexes('matches what JavaScript matches, whatever is written', () => {
+regexes('matches what JavaScript matches, for random patterns', () => {
   const property = fc.property(anchored, fc.array(texts, { maxLength: 8 }), (source, all) => {
     const whole = new Regex(source, 'whole')
     const part = new Regex(source, 'part')

@@ -16,7 +16,7 @@ function viewOf(claims = '{}'): ExpressionView {
   return new ExpressionView(EXCHANGE, { jwt: parseCelJson(claims) as Claims })
 }
 
-/** `allow true`, `deny jwt.a`: a mode and what stands behind it. */
+/** Rules from lines such as `allow true` or `deny jwt.a`. */
 function rulesOf(...lines: string[]): AuthorizationRule[] {
   return lines.map((line) => {
     const [, mode, source] = /^(\w+) (.*)$/.exec(line)!
@@ -27,16 +27,16 @@ function rulesOf(...lines: string[]): AuthorizationRule[] {
   })
 }
 
-/** What objects: nothing, the rule at this place, or that none allows. */
+/** The result: null, the index of the violated rule, or 'none allows'. */
 function decision(...lines: string[]): number | string | null {
   const rules = rulesOf(...lines)
-  const objection = findRuleViolation(rules, viewOf())
-  return objection === null || objection === 'none allows' ? objection : rules.indexOf(objection)
+  const violation = findRuleViolation(rules, viewOf())
+  return violation === null || violation === 'none allows' ? violation : rules.indexOf(violation)
 }
 
 const FAULTS = ['jwt.absent', '1 / 0 == 1', 'jwt.absent.all(x, x)', 'dyn(1)', 'dyn("true")']
 
-deciding('is: no deny may hold, every require must, and one allow if there are any', () => {
+deciding('requires that no deny holds, every require holds, and one allow if there are any', () => {
   const table: [rules: string[], expected: number | string | null][] = [
     [[], null],
     [['allow true'], null],
@@ -61,7 +61,7 @@ deciding('is: no deny may hold, every require must, and one allow if there are a
   for (const [rules, expected] of table) assert.is(decision(...rules), expected, rules.join())
 })
 
-deciding('takes a fault, and whatever is not a bool, for false', () => {
+deciding('treats a fault, and any value that is not a bool, as false', () => {
   for (const fault of FAULTS) {
     assert.is(decision(`allow ${fault}`), 'none allows', fault)
     assert.is(decision(`allow ${fault}`, 'allow true'), null, fault)
@@ -70,8 +70,8 @@ deciding('takes a fault, and whatever is not a bool, for false', () => {
   }
 })
 
-deciding('tells of faults by code, and of nothing else', () => {
-  const told: string[] = []
+deciding('reports faults by code only', () => {
+  const reported: string[] = []
   const rules = rulesOf(
     'deny jwt.absent == "a"',
     'deny jwt.sub + 1 == 2',
@@ -82,10 +82,10 @@ deciding('tells of faults by code, and of nothing else', () => {
     'allow jwt.behind',
   )
   const view = viewOf('{"sub":"s3cr3t","l":["s3cr3t"]}')
-  const tell = ({ mode, expression }: AuthorizationRule, code: string): void =>
-    void told.push(`${mode} ${expression.source}: ${code}`)
-  assert.is(findRuleViolation(rules, view, tell), null)
-  assert.equal(told, [
+  const onFault = ({ mode, expression }: AuthorizationRule, code: string): void =>
+    void reported.push(`${mode} ${expression.source}: ${code}`)
+  assert.is(findRuleViolation(rules, view, onFault), null)
+  assert.equal(reported, [
     'deny jwt.absent == "a": no_such_key',
     'deny jwt.sub + 1 == 2: no_such_overload',
     'allow jwt.l[7] == 1: index_out_of_bounds',

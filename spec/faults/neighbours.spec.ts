@@ -75,7 +75,10 @@ faults('a child that reads nothing is sent no more than a bound', async () => {
   for (let left = 10; left > 0; left--) calls.push(await client.call('echo', { text }))
   const refused = (): Answer[] => calls.filter(({ isWhole }) => isWhole)
   await until(() => refused().length > 0, 'a call to be refused')
-  assert.match(await errorOf(refused()[0]!), /^target 'one' does not read: \d+ bytes wait for it$/)
+  assert.match(
+    await errorOf(refused()[0]!),
+    /^target 'one' does not read its stdin: \d+ bytes wait$/,
+  )
   process.kill(pid, 'SIGKILL')
   // Those that came late are for the one that was started again.
   for (const call of calls) (await call.whole()).raw.destroy()

@@ -8,12 +8,12 @@ import type { FetchedDocument, DocumentFetchOptions } from '../../lib/http/fetch
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 
-const fetching = suite('fetch text')
+const fetching = suite('fetch document')
 const stage = new Stage()
 fetching.after.each(() => stage.clear())
 
-async function serve(answer: RequestListener): Promise<string> {
-  const server: Server = createServer(answer)
+async function serve(handler: RequestListener): Promise<string> {
+  const server: Server = createServer(handler)
   server.unref()
   stage.add({
     close: async () => {
@@ -29,7 +29,7 @@ async function serve(answer: RequestListener): Promise<string> {
 async function get(url: string, options?: DocumentFetchOptions): Promise<FetchedDocument> {
   const { fetch, close } = createFetcher()
   stage.add({ close })
-  return deadline(fetch(url, options), 30_000, 'an answer')
+  return deadline(fetch(url, options), 30_000, 'a response')
 }
 
 async function failure(url: string, options?: DocumentFetchOptions): Promise<string> {
@@ -39,7 +39,7 @@ async function failure(url: string, options?: DocumentFetchOptions): Promise<str
   )
 }
 
-fetching('gives status, headers and text, whatever the status', async () => {
+fetching('returns status, headers and text for any status', async () => {
   const url = await serve((_request, response) =>
     response.writeHead(418, { 'x-a': 'b' }).end('grüße'),
   )
@@ -47,7 +47,7 @@ fetching('gives status, headers and text, whatever the status', async () => {
   assert.equal([status, headers['x-a'], text()], [418, 'b', 'grüße'])
 })
 
-fetching('sends what it is told to', async () => {
+fetching('sends the given method, headers and body', async () => {
   const url = await serve((request, response) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => parts.push(part))
@@ -59,14 +59,14 @@ fetching('sends what it is told to', async () => {
   assert.is((await get(url, options)).text(), 'POST b c=d')
 })
 
-fetching('follows nobody elsewhere', async () => {
+fetching('follows no redirect', async () => {
   const url = await serve((_request, response) =>
     response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(),
   )
   assert.is((await get(url)).status, 302)
 })
 
-fetching('reads no endless document', async () => {
+fetching('refuses a document that is too large', async () => {
   const whole = await serve((_request, response) => response.end('x'.repeat(MAX_DOCUMENT_BYTES)))
   assert.is((await get(whole)).text().length, MAX_DOCUMENT_BYTES)
   const endless = await serve((_request, response) => {
@@ -79,7 +79,7 @@ fetching('reads no endless document', async () => {
   assert.match(await failure(endless), `more than ${MAX_DOCUMENT_BYTES} bytes`)
 })
 
-fetching('waits for nobody who says nothing, or stops in the middle', async () => {
+fetching('stops waiting for a server that is silent, or stops in the middle', async () => {
   const silent = await serve(() => {})
   assert.match(await failure(silent, { timeout: 30 }), /timeout/i)
   const halting = await serve((_request, response) => response.write('half'))

@@ -66,7 +66,7 @@ framer('finds the end, the content and the trailers of a chunked body at every s
       )
 })
 
-framer('is not over at any place before the end', () => {
+framer('is not over at any position before the end', () => {
   for (const [wire] of WHOLE)
     for (let to = 0; to < wire.length; to++)
       assert.is(chunked([bytes(wire.substring(0, to))]).isOver, false, wire.substring(0, to))
@@ -90,12 +90,12 @@ const MALFORMED: [wire: string, message: RegExp][] = [
   ['1000000000001\r\n', /out of range/],
   ['fffffffffffffffff\r\n', /out of range/],
   ['00000000000000005\r\nhello\r\n', /out of range/],
-  ['5\rhello\r\n', /bare CR behind a chunk size/],
-  ['5\r\rhello\r\n', /bare CR behind a chunk size/],
+  ['5\rhello\r\n', /bare CR after a chunk size/],
+  ['5\r\rhello\r\n', /bare CR after a chunk size/],
   ['5\r\nhello!\r\n0\r\n\r\n', /longer than its size/],
   ['5\r\nhello\n0\r\n\r\n', /longer than its size/],
   ['5\r\nhello0\r\n\r\n', /longer than its size/],
-  ['5\r\nhello\r0\r\n\r\n', /bare CR behind a chunk/],
+  ['5\r\nhello\r0\r\n\r\n', /bare CR after a chunk/],
   ['3\r\nfoo\r\n\r\n', /without a size/],
   ['2;\r\nok\r\n', /extension without a name/],
   ['2;;a\r\nok\r\n', /extension without a name/],
@@ -111,9 +111,9 @@ const MALFORMED: [wire: string, message: RegExp][] = [
   ['2;a="b\\\r\nok\r\n', /control byte in a chunk extension/],
   ['2;a="b\nc"\r\nok\r\n', /control byte in a chunk extension/],
   ['2;a="\x00"\r\nok\r\n', /control byte in a chunk extension/],
-  ['2;a\r;b\r\nok\r\n', /bare CR behind a chunk size/],
+  ['2;a\r;b\r\nok\r\n', /bare CR after a chunk size/],
   ['0\r\n\n', /malformed trailer name/],
-  ['0\r\n\r \n', /bare CR behind the trailers/],
+  ['0\r\n\r \n', /bare CR after the trailers/],
   ['0\r\nno colon\r\n\r\n', /malformed trailer name/],
   ['0\r\n: x\r\n\r\n', /malformed trailer name/],
   ['0\r\n a: x\r\n\r\n', /malformed trailer name/],
@@ -128,8 +128,8 @@ const MALFORMED: [wire: string, message: RegExp][] = [
   ['0\r\nHost: b\r\n\r\n', /forbidden trailer/],
 ]
 
-/** How many bytes were right before one was not. */
-function rightIn(chunks: Buffer[]): number {
+/** How many bytes were valid before the first invalid one. */
+function validBytesIn(chunks: Buffer[]): number {
   const one = new BodyFramer()
   one.start('chunked', -1)
   let before = 0
@@ -144,15 +144,16 @@ function rightIn(chunks: Buffer[]): number {
   return before
 }
 
-framer('tells the byte that cannot be, wherever it was split', () => {
+framer('reports the position of the invalid byte at every split', () => {
   const long = `2;a=${'b'.repeat(MAX_CHUNK_EXTRA_BYTES)}\r\nok\r\n`
   for (const [wire] of [...MALFORMED, [long] as const]) {
     const all = bytes(wire)
     const alone = Array.from(all, (_byte, at) => all.subarray(at, at + 1))
-    const right = rightIn(alone)
-    assert.ok(right < all.length, wire)
-    assert.is(rightIn([all]), right, wire)
-    if (wire !== long) for (const chunks of splits(all)) assert.is(rightIn(chunks), right, wire)
+    const valid = validBytesIn(alone)
+    assert.ok(valid < all.length, wire)
+    assert.is(validBytesIn([all]), valid, wire)
+    if (wire !== long)
+      for (const chunks of splits(all)) assert.is(validBytesIn(chunks), valid, wire)
   }
 })
 
@@ -203,7 +204,7 @@ framer('has nothing to read in a body without content', () => {
   }
 })
 
-framer('never ends a body that its connection ends', () => {
+framer('never ends a body that only the end of the connection ends', () => {
   const framed = new BodyFramer()
   framed.start('close', -1)
   assert.equal(read(framed, [bytes('0\r\n\r\n'), bytes('more')]), {
@@ -226,7 +227,7 @@ framer('reads only between the indices it is given', () => {
   assert.is(content, 'ok')
 })
 
-framer('starts anew after a body that was left in the middle', () => {
+framer('starts again after an incomplete body', () => {
   const framed = new BodyFramer()
   framed.start('chunked', -1)
   framed.consume(bytes('ff;a="b'), 0, 7)

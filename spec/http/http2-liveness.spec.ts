@@ -1,4 +1,4 @@
-// Sessions that nghttp2 has given up without a word, and those it has not.
+// Sessions that nghttp2 stopped reading without a notice, and sessions that live.
 
 import { once } from 'node:events'
 import { constants, performServerHandshake } from 'node:http2'
@@ -25,14 +25,14 @@ interface Scene {
   readonly client: RawClient
   readonly session: ServerHttp2Session
   readonly socket: Socket
-  readonly pulse: Http2Liveness
-  /** Sends it, and waits until it was read. */
-  readonly say: (bytes: Buffer | string) => Promise<void>
+  readonly liveness: Http2Liveness
+  /** Sends bytes, and waits until they were read. */
+  readonly send: (bytes: Buffer | string) => Promise<void>
 }
 
 const closing: (() => void)[] = []
-const pulse = suite('base/wire/http2-pulse')
-pulse.after.each(() => {
+const liveness = suite('HTTP/2 liveness')
+liveness.after.each(() => {
   for (const close of closing.splice(0)) close()
 })
 
@@ -44,7 +44,7 @@ async function opened(): Promise<Scene> {
   const [socket] = (await deadline(accepted, 30_000, 'a connection')) as [Socket]
   const session = performServerHandshake(socket)
   session.on('error', () => {})
-  const say = async (bytes: Buffer | string): Promise<void> => {
+  const send = async (bytes: Buffer | string): Promise<void> => {
     const before = socket.bytesRead
     client.send(bytes)
     for (let left = 1_000; socket.bytesRead === before && left > 0; left--) await turn()
@@ -56,59 +56,59 @@ async function opened(): Promise<Scene> {
     socket.destroy()
     server.close()
   })
-  await say(Buffer.concat([PREFACE, SETTINGS, ACK]))
-  return { client, session, socket, pulse: new Http2Liveness(session, socket), say }
+  await send(Buffer.concat([PREFACE, SETTINGS, ACK]))
+  return { client, session, socket, liveness: new Http2Liveness(session, socket), send }
 }
 
 async function turn(): Promise<void> {
   await deadline(new Promise((resolve) => setTimeout(resolve, 2)), 30_000, 'a turn')
 }
 
-/** So many sweeps; the verdict of each. */
+/** Runs `count` sweeps; returns the result of each. */
 async function sweeps(scene: Scene, count: number): Promise<boolean[]> {
-  const verdicts: boolean[] = []
+  const results: boolean[] = []
   for (let left = count; left > 0; left--) {
-    verdicts.push(scene.pulse.isDead())
+    results.push(scene.liveness.isDead())
     await turn()
   }
-  return verdicts
+  return results
 }
 
-pulse('asks once behind what came, and is content with the answer', async () => {
+liveness('probes once after bytes arrived, and accepts the acknowledgement', async () => {
   const scene = await opened()
   assert.equal(await sweeps(scene, 2), [false, false])
   const { length } = scene.client.text
   assert.ok(length > 0)
-  await scene.say(ACK)
+  await scene.send(ACK)
   assert.equal(await sweeps(scene, 6), [false, false, false, false, false, false])
   assert.is(scene.client.text.length, length)
 })
 
-pulse('asks again behind more than an answer', async () => {
+liveness('probes again after more than an acknowledgement', async () => {
   const scene = await opened()
   await sweeps(scene, 2)
-  await scene.say(Buffer.concat([ACK, frame('ping', 0, 0, Buffer.alloc(8))]))
+  await scene.send(Buffer.concat([ACK, frame('ping', 0, 0, Buffer.alloc(8))]))
   const { bytesWritten } = scene.socket
   assert.equal(await sweeps(scene, 3), [false, false, false])
   assert.ok(scene.socket.bytesWritten > bytesWritten)
 })
 
-// Newer versions of node hear of it by themselves.
-pulse('finds a session that was given up, though its client stays', async () => {
+// Newer versions of node detect this themselves.
+liveness('detects a dead session whose client stays connected', async () => {
   const scene = await opened()
-  await scene.say('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+  await scene.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   assert.equal(await sweeps(scene, 3), [false, false, !scene.session.destroyed])
 })
 
-pulse('finds one behind an answer in the same read, too', async () => {
+liveness('detects a dead session after an acknowledgement in the same read', async () => {
   const scene = await opened()
   await sweeps(scene, 2)
-  await scene.say(Buffer.concat([ACK, Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n')]))
+  await scene.send(Buffer.concat([ACK, Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n')]))
   assert.equal(await sweeps(scene, 2), [false, !scene.session.destroyed])
 })
 
-// The question left with something else, and its answer could not come: such a one was held for ever.
-pulse('finds one whose last words left after all', async () => {
+// Regression: the probe was sent with another frame, and its acknowledgement could not arrive: the session stayed forever.
+liveness('detects a dead session whose last frames were sent', async () => {
   const scene = await opened()
   const { session } = scene
   const streams: ServerHttp2Stream[] = []
@@ -116,22 +116,22 @@ pulse('finds one whose last words left after all', async () => {
     stream.on('error', () => {})
     streams.push(stream)
   })
-  await scene.say(frame('headers', END_HEADERS, 1, HEAD))
-  await scene.say(frame('data', 0, 1, Buffer.alloc(20_000)))
+  await scene.send(frame('headers', END_HEADERS, 1, HEAD))
+  await scene.send(frame('data', 0, 1, Buffer.alloc(20_000)))
   await sweeps(scene, 2)
   const [stream] = streams
   if (!session.destroyed) stream?.close(constants.NGHTTP2_NO_ERROR)
   await sweeps(scene, 1)
-  assert.is(scene.pulse.isDead(), !session.destroyed)
+  assert.is(scene.liveness.isDead(), !session.destroyed)
 })
 
-pulse('does not ask a client for ever that never answers', async () => {
+liveness('ends the session of a client that never acknowledges', async () => {
   const scene = await opened()
   for (let left = 20; left > 0 && !scene.session.destroyed; left--) {
-    await scene.say(frame('ping', 0, 0, Buffer.alloc(8)))
+    await scene.send(frame('ping', 0, 0, Buffer.alloc(8)))
     await sweeps(scene, 2)
   }
   assert.ok(scene.session.destroyed)
 })
 
-pulse.run()
+liveness.run()

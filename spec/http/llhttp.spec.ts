@@ -6,7 +6,7 @@ import * as memory from '../../lib/http/llhttp.ts'
 const { llhttp, readBuffer, requestParser, responseParser, resetRecordedSpans, recordedSpans } =
   memory
 
-/** Runs llhttp over the text in the read buffer; its result, and how far it came. */
+/** Runs llhttp over the text in the read buffer; returns its result and position. */
 function execute(parser: number, text: string): { result: number; at: number; fault: string } {
   readBuffer.write(text, 0, 'latin1')
   const from = readBuffer.byteOffset
@@ -30,7 +30,7 @@ const expectations = suite('llhttp as undici ships it')
 
 expectations.after.each(() => resetRecordedSpans())
 
-expectations('exports what we call', () => {
+expectations('exports the functions that the gateway calls', () => {
   for (const name of [
     'malloc',
     'llhttp_alloc',
@@ -43,7 +43,7 @@ expectations('exports what we call', () => {
   assert.ok(llhttp.memory.buffer instanceof ArrayBuffer)
 })
 
-expectations('has its buffers apart in one memory that no parse grows', () => {
+expectations('has separate buffers in one memory that no parse grows', () => {
   const { scratchBuffer } = memory
   for (let i = 0; i < 1000; i++) execute(requestParser, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   for (const buffer of [readBuffer, scratchBuffer]) {
@@ -55,7 +55,7 @@ expectations('has its buffers apart in one memory that no parse grows', () => {
   assert.not(memory.isSharedBuffer(Buffer.alloc(8)))
 })
 
-expectations('pauses with 21 right behind the head of a request', () => {
+expectations('pauses with 21 right after the head of a request', () => {
   const head = 'POST /x HTTP/1.1\r\nhost: a\r\nx:\r\ncontent-length: 4\r\n\r\n'
   const { result, at } = execute(requestParser, `${head}body`)
   assert.is(result, memory.LLHTTP_PAUSED)
@@ -64,7 +64,7 @@ expectations('pauses with 21 right behind the head of a request', () => {
   assert.equal(spansOf(), ['/x', 'host', 'a', 'x', '', 'content-length', '4'])
 })
 
-expectations('pauses right behind the head without a body, chunked, and before an upgrade', () => {
+expectations('pauses right after the head without a body, chunked, and before an upgrade', () => {
   for (const fields of [
     '',
     'transfer-encoding: chunked\r\n',
@@ -79,7 +79,7 @@ expectations('pauses right behind the head without a body, chunked, and before a
   }
 })
 
-expectations('pauses right behind the head of a response', () => {
+expectations('pauses right after the head of a response', () => {
   for (const head of [
     'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n',
     'HTTP/1.1 204 No Content\r\n\r\n',
@@ -91,7 +91,7 @@ expectations('pauses right behind the head of a response', () => {
   }
 })
 
-expectations('tells status, upgrade and keep-alive with the head', () => {
+expectations('records status, upgrade and keep-alive with the head', () => {
   execute(requestParser, 'GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
   assert.equal([recordedSpans[0], recordedSpans[1], recordedSpans[2]], [0, 1, 1])
   execute(requestParser, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')
@@ -100,7 +100,7 @@ expectations('tells status, upgrade and keep-alive with the head', () => {
   assert.is(recordedSpans[2], 0)
 })
 
-expectations('says 0 while the head is incomplete, wherever it stops', () => {
+expectations('returns 0 while the head is incomplete, at every length', () => {
   const head = 'GET / HTTP/1.1\r\nhost: a\r\nx: 1\r\n\r\n'
   for (let to = 0; to < head.length; to++) {
     assert.is(execute(requestParser, head.substring(0, to)).result, 0, `${to} bytes`)
@@ -108,7 +108,7 @@ expectations('says 0 while the head is incomplete, wherever it stops', () => {
   }
 })
 
-expectations('names bad methods, versions and lengths by code', () => {
+expectations('reports bad methods, versions and lengths by code', () => {
   const faults: [string, number, string][] = [
     ['BREW / HTTP/1.1\r\n', memory.LLHTTP_INVALID_METHOD, 'Invalid method encountered'],
     ['MKCOLA / HTTP/1.1\r\n', memory.LLHTTP_INVALID_METHOD, 'Expected space after method'],
@@ -118,8 +118,8 @@ expectations('names bad methods, versions and lengths by code', () => {
   ]
   assert.equal([memory.LLHTTP_INVALID_METHOD, memory.LLHTTP_INVALID_VERSION], [6, 9])
   for (const [text, code, fault] of faults) {
-    const told = execute(requestParser, text)
-    assert.equal([told.result, told.fault], [code, fault], text)
+    const actual = execute(requestParser, text)
+    assert.equal([actual.result, actual.fault], [code, fault], text)
   }
   const two = 'PUT / HTTP/1.1\r\ncontent-length: 1\r\n'
   assert.is(execute(requestParser, `${two}content-length: 1\r\n\r\n`).result, 4)
@@ -133,7 +133,7 @@ expectations('stops with 24 when the recorder is full', () => {
   assert.is(memory.RECORDER_FULL, 24)
 })
 
-expectations('lets versions pass that we refuse ourselves', () => {
+expectations('accepts versions that the gateway refuses itself', () => {
   for (const version of ['HTTP/0.9', 'HTTP/2.0']) {
     readBuffer.write(`GET / ${version}\r\n\r\n`, 'latin1')
     assert.is(llhttp.llhttp_execute(requestParser, readBuffer.byteOffset, 18), 21)

@@ -12,12 +12,12 @@ import { RESPONSES } from './vectors-response.ts'
 
 const REQUESTS = [...REQUEST_LINES, ...REQUEST_FIELDS]
 const LIMITS = { maxHeadBytes: 32_768, maxHeaders: 128 }
-/** What a used buffer holds behind the bytes just read must not matter. */
+/** What a reused buffer contains after the bytes just read must not matter. */
 const STALE = '\n HTTP/1.1\r\nhost: stale\r\n\r\n'
 
 type Parse<T> = (bytes: Buffer, from: number, to: number, limits: typeof LIMITS) => T | null
 
-/** Parses as a connection does: whatever has arrived, again, until the head is whole or refused. */
+/** Parses as a connection does: everything that has arrived, again, until the head is complete or refused. */
 function arrive<T>(parse: Parse<T>, chunks: Buffer[], memory: Buffer): T | GatewayError | null {
   memory.fill(0, 0, 4096)
   let to = 3
@@ -35,7 +35,7 @@ function arrive<T>(parse: Parse<T>, chunks: Buffer[], memory: Buffer): T | Gatew
   return null
 }
 
-function told(head: RequestHead | ResponseHead): Record<string, unknown> {
+function describeHead(head: RequestHead | ResponseHead): Record<string, unknown> {
   const { version, length, chunked, keepAlive, upgrade } = head
   const common = { version, length, chunked, keepAlive, upgrade, fields: head.fieldsText() }
   if ('status' in head) {
@@ -55,7 +55,7 @@ const MEMORIES: [string, Buffer][] = [
 const parser = suite('parse head')
 
 for (const [where, memory] of MEMORIES) {
-  parser(`judges every request vector alike at every split, in ${where}`, () => {
+  parser(`parses every request vector alike at every split, in ${where}`, () => {
     for (const { what, bytes, expect } of REQUESTS)
       for (const chunks of splits(Buffer.from(bytes, 'latin1'))) {
         const name = `${what}, ${chunks.length} chunks, first ${chunks[0]?.length}`
@@ -64,14 +64,14 @@ for (const [where, memory] of MEMORIES) {
         if (result instanceof GatewayError)
           assert.equal([result.code, result.status], expect, `${name}: ${result.message}`)
         else {
-          const all = told(result)
+          const all = describeHead(result)
           assert.not(Array.isArray(expect), `${name} should be refused`)
           assert.equal(all, Object.assign({ ...all }, expect), name)
         }
       }
   })
 
-  parser(`judges every response vector alike at every split, in ${where}`, () => {
+  parser(`parses every response vector alike at every split, in ${where}`, () => {
     for (const { what, bytes, expect } of RESPONSES)
       for (const chunks of splits(Buffer.from(bytes, 'latin1'))) {
         const name = `${what}, ${chunks.length} chunks, first ${chunks[0]?.length}`
@@ -82,7 +82,7 @@ for (const [where, memory] of MEMORIES) {
           assert.equal([result.code, result.status], ['BACKEND_INVALID', 503], name)
           assert.match(result.message, /^upstream call failed: invalid response: ./, name)
         } else {
-          const all = told(result)
+          const all = describeHead(result)
           assert.is.not(expect, 'refused', name)
           assert.equal(all, { ...all, ...(expect as object) }, name)
         }
@@ -90,7 +90,7 @@ for (const [where, memory] of MEMORIES) {
   })
 }
 
-parser('says where the body starts', () => {
+parser('reports where the body starts', () => {
   const head = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n'
   const bytes = Buffer.from(`xx${head}body`, 'latin1')
   assert.is(parseRequestHead(bytes, 2, bytes.length, LIMITS)?.end, 2 + head.length)
@@ -101,7 +101,7 @@ parser('says where the body starts', () => {
   assert.is(parseResponseHead(bytes, 5, end + 4, LIMITS)?.end, end)
 })
 
-parser('takes a head up to the limit and refuses one byte more with 431', () => {
+parser('accepts a head up to the limit and refuses one byte more with 431', () => {
   const head = (length: number): Buffer => {
     const start = 'GET / HTTP/1.1\r\nhost: a\r\nx: '
     return Buffer.from(`${start}${'y'.repeat(length - start.length - 4)}\r\n\r\n`, 'latin1')
@@ -139,20 +139,20 @@ parser('counts fields, and empty lines before the request', () => {
   const isTooLarge = (error: GatewayError): boolean => error.status === 431
   assert.ok(parse(fields(128)))
   assert.throws(() => parse(fields(129)), isTooLarge)
-  // More than the recorder has room for.
+  // More than the recorder can hold.
   assert.throws(() => parse(fields(4200), 65_536), isTooLarge)
   assert.is(parse(Buffer.from('\r\n'.repeat(1000))), null)
   assert.throws(() => parse(Buffer.from('\r\n'.repeat(16_384))), isTooLarge)
 })
 
-parser('parses the next head well after one it refused', () => {
+parser('parses the next head correctly after a refused one', () => {
   const good = Buffer.from('GET /ok HTTP/1.1\r\nhost: a\r\n\r\n')
   for (const { bytes } of REQUESTS) {
     const buffer = Buffer.from(bytes, 'latin1')
     try {
       parseRequestHead(buffer, 0, buffer.length, LIMITS)
     } catch {
-      // Judged elsewhere.
+      // Checked above.
     }
     assert.is(parseRequestHead(good, 0, good.length, LIMITS)?.fieldsText(), 'host: a\r\n')
   }
@@ -169,15 +169,15 @@ const FIELD = fc.tuple(
   fc.stringMatching(/^[ \t]{0,2}$/),
 )
 
-parser('finds the same fields as were written, for any legal head at any split', () => {
+parser('finds the fields that were written, for any valid head at any split', () => {
   fc.assert(
-    fc.property(fc.array(FIELD, { maxLength: 20 }), fc.nat(), (fields, place) => {
+    fc.property(fc.array(FIELD, { maxLength: 20 }), fc.nat(), (fields, seed) => {
       const lines = fields.map(
-        ([name, before, value, behind]) => `${name}:${before}${value}${behind}\r\n`,
+        ([name, before, value, after]) => `${name}:${before}${value}${after}\r\n`,
       )
       const text = `GET /p HTTP/1.1\r\nhost: a\r\n${lines.join('')}\r\n`
       const bytes = Buffer.from(text, 'latin1')
-      const at = place % bytes.length
+      const at = seed % bytes.length
       const head = arrive(parseRequestHead, [bytes.subarray(0, at), bytes.subarray(at)], readBuffer)
       assert.ok(head !== null && !(head instanceof GatewayError), text)
       assert.equal(

@@ -7,7 +7,7 @@ import { faultsOf } from '../support/faults.ts'
 import { RecordingSink, PushedBody } from '../support/llm/pushing.ts'
 import { splits } from '../support/splits.ts'
 
-/** A tapped body on its way to a sink, and what was told to whom, in order. */
+/** A tapped body on its way to a sink, and the order of all calls. */
 function tapped(framing: BodyFraming, form: BodyForm, tap: Partial<Tap> = {}) {
   const order: string[] = []
   const shown: string[] = []
@@ -45,7 +45,7 @@ const WIRE = '5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nx-sum: 9\r\n\r\n'
 
 const tap = suite('tapped body')
 
-tap('forwards each chunk before it shows it, in the same tick', () => {
+tap('forwards each chunk before it passes it to the tap, in the same tick', () => {
   const { order, source, sink, shown } = tapped('open', 'content')
   source.push(Buffer.from('one'))
   source.push(Buffer.from('two'))
@@ -53,18 +53,15 @@ tap('forwards each chunk before it shows it, in the same tick', () => {
   assert.equal([sink.text, shown], ['onetwo', ['one', 'two']])
 })
 
-tap(
-  'has the framing and the length of its source, and asks it for the form it is asked for',
-  () => {
-    for (const framing of ['none', 'length', 'chunked', 'open'] as const)
-      for (const form of ['wire', 'content'] as const) {
-        const { body, source } = tapped(framing, form)
-        assert.equal([body.framing, body.length, source.form], [framing, source.length, form])
-      }
-  },
-)
+tap('has the framing and the length of its source, and requests the same form', () => {
+  for (const framing of ['none', 'length', 'chunked', 'open'] as const)
+    for (const form of ['wire', 'content'] as const) {
+      const { body, source } = tapped(framing, form)
+      assert.equal([body.framing, body.length, source.form], [framing, source.length, form])
+    }
+})
 
-tap('leaves chunks on the wire as they are and shows what they hold, at every split', () => {
+tap('forwards chunks unchanged and passes their content to the tap, at every split', () => {
   for (const chunks of splits(Buffer.from(WIRE))) {
     const { source, sink, shown } = tapped('chunked', 'wire')
     for (const chunk of chunks) source.push(chunk)
@@ -73,7 +70,7 @@ tap('leaves chunks on the wire as they are and shows what they hold, at every sp
   }
 })
 
-tap('shows bytes without framing as they are, whatever form they are asked for in', () => {
+tap('passes bytes without framing to the tap unchanged, in either form', () => {
   for (const [framing, form] of [
     ['length', 'wire'],
     ['open', 'wire'],
@@ -85,7 +82,7 @@ tap('shows bytes without framing as they are, whatever form they are asked for i
   }
 })
 
-tap('tells the tap of the end before the sink, and hands on the trailers', () => {
+tap('ends the tap before the sink, and forwards the trailers', () => {
   const { order, source, sink } = tapped('open', 'content')
   const trailers = new HeaderFields('', [], 0)
   source.sink.end(trailers)
@@ -93,14 +90,14 @@ tap('tells the tap of the end before the sink, and hands on the trailers', () =>
   assert.is(sink.trailers, trailers)
 })
 
-tap('tells the tap of a cut before the sink', () => {
+tap('reports a cut to the tap before the sink', () => {
   const { order, source } = tapped('open', 'content')
   source.push(Buffer.from('x'))
   source.sink.cut('backend_timeout')
   assert.equal(order, ['write', 'shown', 'tap backend_timeout', 'cut backend_timeout'])
 })
 
-tap('takes a cancelled body for a client that has left, once', () => {
+tap('reports a cancelled body as a closed client, once', () => {
   const { order, source, body } = tapped('open', 'content')
   body.cancel()
   body.cancel()
@@ -109,14 +106,14 @@ tap('takes a cancelled body for a client that has left, once', () => {
   assert.equal(source.calls, ['cancel', 'cancel'])
 })
 
-tap('hears of no second end behind the first', () => {
+tap('reports no second end after the first', () => {
   const { order, source, body } = tapped('open', 'content')
   source.sink.end(null)
   body.cancel()
   assert.equal(order, ['tap complete', 'end'])
 })
 
-tap('shows nothing of a chunk at which the sink cancelled', () => {
+tap('does not pass a chunk to the tap if the sink cancelled', () => {
   const { order, source, body, sink } = tapped('open', 'content')
   sink.write = () => {
     body.cancel()
@@ -127,9 +124,9 @@ tap('shows nothing of a chunk at which the sink cancelled', () => {
   assert.equal(order, ['tap client_closed'])
 })
 
-tap('drops a tap that throws, tells the process, and the tap of the end all the same', async () => {
-  const fail = (word: string) => (): never => {
-    throw new Error(word)
+tap('drops a tap that throws, reports the error, and still ends the tap', async () => {
+  const fail = (message: string) => (): never => {
+    throw new Error(message)
   }
   for (const form of ['content', 'wire'] as const) {
     const faults = await faultsOf(2, () => {
@@ -145,7 +142,7 @@ tap('drops a tap that throws, tells the process, and the tap of the end all the 
   }
 })
 
-tap('is not disturbed by chunks that are none', () => {
+tap('forwards malformed chunks unchanged', () => {
   const { order, source, sink } = tapped('chunked', 'wire')
   source.push(Buffer.from('zzz'))
   source.push(Buffer.from('1\r\na\r\n'))

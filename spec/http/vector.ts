@@ -28,7 +28,7 @@ export function head(line: string, fields: string): string {
   return `${line}\r\n${fields}\r\n`
 }
 
-/** A GET with these field lines behind a good Host. */
+/** A GET with these field lines after a valid Host. */
 export function get(fields: string): string {
   return head('GET / HTTP/1.1', HOST + fields)
 }

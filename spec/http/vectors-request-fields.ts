@@ -1,4 +1,4 @@
-// Request fields, what they say about framing and the connection, and what becomes of them.
+// Request fields, their meaning for framing and the connection, and the expected result.
 
 import { BAD_FRAMING, BAD_HEAD, HOST, get, head, post, vector } from './vector.ts'
 import type { RequestVector } from './vector.ts'
@@ -32,15 +32,15 @@ const FIELDS = [
       BAD_HEAD,
     ),
   ),
-  vector('bare LF behind the request line', 'GET / HTTP/1.1\nhost: a\r\n\r\n', BAD_HEAD),
-  vector('bare LF behind a value', 'GET / HTTP/1.1\r\nhost: a\n\r\n', BAD_HEAD),
-  vector('bare LF behind an empty value', get('x:\ny: 1\r\n'), BAD_HEAD),
+  vector('bare LF after the request line', 'GET / HTTP/1.1\nhost: a\r\n\r\n', BAD_HEAD),
+  vector('bare LF after a value', 'GET / HTTP/1.1\r\nhost: a\n\r\n', BAD_HEAD),
+  vector('bare LF after an empty value', get('x:\ny: 1\r\n'), BAD_HEAD),
   vector('bare LF that hides a field', get('x: 1\nTransfer-Encoding: chunked\r\n'), BAD_HEAD),
   vector('bare LF as the empty line', 'GET / HTTP/1.1\r\nhost: a\r\n\n', BAD_HEAD),
   vector('only LFs', 'GET / HTTP/1.1\nhost: a\n\n', BAD_HEAD),
-  vector('bare CR behind the request line', 'GET / HTTP/1.1\rhost: a\r\n\r\n', BAD_HEAD),
-  vector('bare CR behind a value', get('x: 1\ry: 2\r\n'), BAD_HEAD),
-  vector('bare CR behind an empty value', get('x:\ry: 2\r\n'), BAD_HEAD),
+  vector('bare CR after the request line', 'GET / HTTP/1.1\rhost: a\r\n\r\n', BAD_HEAD),
+  vector('bare CR after a value', get('x: 1\ry: 2\r\n'), BAD_HEAD),
+  vector('bare CR after an empty value', get('x:\ry: 2\r\n'), BAD_HEAD),
   vector('bare CR as the empty line', 'GET / HTTP/1.1\r\nhost: a\r\n\rGET', BAD_HEAD),
 ]
 
@@ -48,8 +48,8 @@ const FRAMINGS = [
   vector('length', post('content-length: 42\r\n') + 'body', { length: 42, chunked: false }),
   vector('length in odd case and space', post('conTENT-Length:\t 5  \r\n'), { length: 5 }),
   vector('length with zeros first', post('content-length: 003\r\n'), { length: 3 }),
-  // Legal, but this llhttp does not take it; newer ones do.
-  vector('tab behind a length', post('content-length: 5\t\r\n'), BAD_FRAMING),
+  // Valid, but this llhttp refuses it; newer ones accept it.
+  vector('tab after a length', post('content-length: 5\t\r\n'), BAD_FRAMING),
   vector('length zero', post('content-length: 0\r\n'), { length: 0 }),
   vector('length followed by a field', post('content-length: 3\r\nx: 1\r\n'), { length: 3 }),
   vector('name that starts like Content-Length', post('content-length-x: 3\r\n'), { length: -1 }),
@@ -134,9 +134,9 @@ const FRAMINGS = [
 
 const HOPS = [
   vector('close', get('connection: close\r\n'), { keepAlive: false, fields: HOST }),
-  vector('close, tab behind it', get('connection: close\t\r\n'), { keepAlive: false }),
+  vector('close, tab after it', get('connection: close\t\r\n'), { keepAlive: false }),
   vector('close among others', get('connection: x, Close , keep-alive\r\n'), { keepAlive: false }),
-  vector('close among others, tab behind it', get('connection: x, close\t\r\n'), {
+  vector('close among others, tab after it', get('connection: x, close\t\r\n'), {
     keepAlive: false,
   }),
   vector('keep-alive', get('connection: keep-alive\r\nkeep-alive: 300\r\n'), {

@@ -1,5 +1,5 @@
-// Request lines, targets and hosts, and what becomes of them. The classes are those of llhttp's published
-// request vectors, and the ones a proxy adds; the bytes are our own. Every vector is tried at every split.
+// Request lines, targets and hosts, and the expected results. The classes are those of llhttp's published request vectors,
+// and those that a proxy adds; the bytes are our own. Every vector is tried at every split.
 
 import {
   BAD_HEAD,
@@ -69,9 +69,9 @@ const LINES = [
   vector('HTTP/1.2', line('GET / HTTP/1.2'), VERSION_UNKNOWN),
   vector('HTTP/2.0', line('GET / HTTP/2.0'), VERSION_UNKNOWN),
   vector('HTTP/5.6', line('GET / HTTP/5.6'), VERSION_UNKNOWN),
-  // Was 400 or 505 by where the bytes were cut.
-  vector('a version behind half a version', line('GET / HTTP/ HTTP/1.1'), BAD_HEAD),
-  vector('a version behind two', line('GET / HTTP/3.0 HTTP/1.1'), BAD_HEAD),
+  // Regression: was 400 or 505 depending on the split.
+  vector('a version after half a version', line('GET / HTTP/ HTTP/1.1'), BAD_HEAD),
+  vector('a version after two', line('GET / HTTP/3.0 HTTP/1.1'), BAD_HEAD),
   vector('HTTP/2', line('GET / HTTP/2'), BAD_HEAD),
   vector('HTTP/1.10', line('GET / HTTP/1.10'), BAD_HEAD),
   vector('HTTP/01.1', line('GET / HTTP/01.1'), BAD_HEAD),
@@ -83,9 +83,9 @@ const LINES = [
   vector('IHTTP', line('GET / IHTTP/1.0'), BAD_HEAD),
 
   vector('two spaces before the target', line('GET  / HTTP/1.1'), BAD_HEAD),
-  vector('two spaces behind the target', line('GET /  HTTP/1.1'), BAD_HEAD),
+  vector('two spaces after the target', line('GET /  HTTP/1.1'), BAD_HEAD),
   vector('space before the method', line(' GET / HTTP/1.1'), BAD_HEAD),
-  vector('space behind the version', line('GET / HTTP/1.1 '), BAD_HEAD),
+  vector('space after the version', line('GET / HTTP/1.1 '), BAD_HEAD),
   vector('tab instead of a space', line('GET\t/ HTTP/1.1'), BAD_HEAD),
   vector('space in the target', line('GET /a b HTTP/1.1'), BAD_HEAD),
   vector('empty line first', '\r\n' + line('GET /x HTTP/1.1'), { method: 'GET', target: '/x' }),
@@ -93,7 +93,7 @@ const LINES = [
   vector('bare LF first', '\n' + line('GET / HTTP/1.1'), BAD_HEAD),
   vector('bare CR first', '\r' + line('GET / HTTP/1.1'), BAD_HEAD),
   vector('CR before an empty line', '\r\r\n' + line('GET / HTTP/1.1'), BAD_HEAD),
-  vector('bare LF behind an empty line', '\r\n\n' + line('GET / HTTP/1.1'), BAD_HEAD),
+  vector('bare LF after an empty line', '\r\n\n' + line('GET / HTTP/1.1'), BAD_HEAD),
 ]
 
 const TARGETS = [
@@ -102,7 +102,7 @@ const TARGETS = [
   vector('quotes and bars', line('GET /a?b="c|d" HTTP/1.1'), { target: '/a?b="c|d"' }),
   vector('two slashes', line('GET //b/c HTTP/1.1'), { target: '//b/c', authority: 'a' }),
   vector('fragment', line('GET /a#b HTTP/1.1'), BAD_TARGET),
-  vector('fragment behind a query', line('GET /a?b#c HTTP/1.1'), BAD_TARGET),
+  vector('fragment after a query', line('GET /a?b#c HTTP/1.1'), BAD_TARGET),
   vector('upper half of latin1', line('GET /caf\xe9 HTTP/1.1'), BAD_HEAD),
   vector('NUL in the target', line('GET /\x00 HTTP/1.1'), BAD_HEAD),
   vector('DEL in the target', line('GET /\x7f HTTP/1.1'), BAD_HEAD),

@@ -1,5 +1,5 @@
-// Response heads and what becomes of them, in the classes of llhttp's published response vectors; the bytes
-// are our own. A refused one is always BACKEND_INVALID, 503.
+// Response heads and the expected results, in the classes of llhttp's published response vectors; the bytes are our own.
+// A refused one is always BACKEND_INVALID, 503.
 
 export interface AcceptedResponse {
   status?: number
@@ -98,9 +98,9 @@ const LINES = [
     'garbage',
     '',
   ].map((status) => vector(`status line ${JSON.stringify(status)}`, line(status), 'refused')),
-  vector('bare CR behind the status line', 'HTTP/1.1 200 OK\rcontent-length: 0\r\n\r\n', 'refused'),
+  vector('bare CR after the status line', 'HTTP/1.1 200 OK\rcontent-length: 0\r\n\r\n', 'refused'),
   vector(
-    'two CRs behind the status line',
+    'two CRs after the status line',
     'HTTP/1.1 200 OK\r\rcontent-length: 0\r\n\r\n',
     'refused',
   ),

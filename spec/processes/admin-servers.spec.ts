@@ -1,4 +1,4 @@
-// What stands beside the traffic: whether anything is remembered for a page, by whether one could be opened.
+// The admin servers of one process: log lines are kept only if a page can be opened.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,7 +10,7 @@ import { AdminServers } from '../../lib/processes/admin-servers.ts'
 import { Reloader } from '../../lib/processes/reload.ts'
 import { deadline } from '../support/deadline.ts'
 
-const beside = suite('process/beside')
+const test = suite('process/admin-servers')
 
 interface Made {
   readonly log: Log
@@ -31,7 +31,7 @@ function made(adminAddr: string): Made {
 
 const ASK = { method: 'GET', path: '', query: new URLSearchParams(), ifNoneMatch: undefined }
 
-beside('lines are kept from the first on where there is an admin interface', async () => {
+test('keeps log lines from the first one on when there is an admin interface', async () => {
   const { log, gateway, stop } = made('127.0.0.1:15000')
   log.write('info', 'gateway', 'first', [])
   const { lines } = gateway.readApi.logs(ASK, 'admin')
@@ -45,7 +45,7 @@ beside('lines are kept from the first on where there is an admin interface', asy
   assert.is(log.tap, null)
 })
 
-beside('nothing is kept where nobody could look', async () => {
+test('keeps no log lines when no page can be opened', async () => {
   const { log, gateway, stop } = made('off')
   log.write('info', 'gateway', 'first', [])
   assert.is(log.tap, null)
@@ -54,4 +54,4 @@ beside('nothing is kept where nobody could look', async () => {
   await stop()
 })
 
-beside.run()
+test.run()

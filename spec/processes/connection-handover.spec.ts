@@ -1,4 +1,4 @@
-// Connections between workers, as the supervisor passes them on; what is passed here is no connection but counts its ends.
+// Connections that the supervisor passes from worker to worker; fake handles count how often they are closed.
 
 import type { SendHandle } from 'node:child_process'
 import { suite } from 'uvu'
@@ -17,7 +17,7 @@ import { WorkerConnectionHandover } from '../../lib/processes/connection-handove
 import { HandTimer } from '../support/hand-timer.ts'
 import { linkPair } from '../support/link-pair.ts'
 
-const passing = suite('workers/passing-on')
+const test = suite('workers/connection-handover')
 
 class FakeHandle {
   closed = 0
@@ -26,7 +26,7 @@ class FakeHandle {
   }
 }
 
-/** A worker's end, and what it heard. */
+/** The worker's end of the link, and the messages that it got. */
 class Worker {
   readonly id: { slot: number; epoch: number }
   readonly taken: { given: HandoverMessage; handle: unknown }[] = []
@@ -56,18 +56,18 @@ class Worker {
     this.#link.notify(HANDOVER_LEAVE, null)
   }
 
-  /** As a worker says before it reads. */
+  /** What a worker sends before it reads from the connection. */
   take(): void {
     this.#link.notify(HANDOVER_ACCEPTED, this.taken.at(-1)?.given.number)
   }
 }
 
-/** All that was said is heard. */
+/** All messages sent so far are delivered. */
 function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-passing('every worker knows which others can be given something', async () => {
+test('tells every worker which workers accept connections', async () => {
   const service = new WorkerConnectionHandover()
   const [one, two] = [new Worker(service, 1), new Worker(service, 2)]
   await quiet()
@@ -79,29 +79,26 @@ passing('every worker knows which others can be given something', async () => {
   assert.equal(next.peers, ['w1e1', 'w2e2'])
 })
 
-passing(
-  'a connection goes to the worker it is for, and is let go when that has taken it',
-  async () => {
-    const service = new WorkerConnectionHandover()
-    const [one, two] = [new Worker(service, 1), new Worker(service, 2)]
-    await quiet()
-    const handle = new FakeHandle()
-    one.give('w2e1', handle)
-    await quiet()
-    assert.is(two.taken.length, 1)
-    assert.is(two.taken[0]!.handle, handle)
-    const { port, unread, handoverCount } = two.taken[0]!.given
-    assert.equal({ port, unread, moves: handoverCount }, { port: 80, unread: 'R0VU', moves: 1 })
-    assert.is(handle.closed, 0, 'it may still be on its way')
-    assert.equal(one.given, [])
-    two.take()
-    await quiet()
-    assert.is(handle.closed, 1)
-    assert.equal(one.given, [7], 'the giver lets go of its end, too')
-  },
-)
+test('delivers a connection to its target, and closes it here when the target has accepted it', async () => {
+  const service = new WorkerConnectionHandover()
+  const [one, two] = [new Worker(service, 1), new Worker(service, 2)]
+  await quiet()
+  const handle = new FakeHandle()
+  one.give('w2e1', handle)
+  await quiet()
+  assert.is(two.taken.length, 1)
+  assert.is(two.taken[0]!.handle, handle)
+  const { port, unread, handoverCount } = two.taken[0]!.given
+  assert.equal({ port, unread, moves: handoverCount }, { port: 80, unread: 'R0VU', moves: 1 })
+  assert.is(handle.closed, 0, 'it may still be on its way')
+  assert.equal(one.given, [])
+  two.take()
+  await quiet()
+  assert.is(handle.closed, 1)
+  assert.equal(one.given, [7], 'the sender closes its copy, too')
+})
 
-passing('a connection for a worker that is gone comes back to its giver', async () => {
+test('returns a connection to its sender when the target worker is gone', async () => {
   const service = new WorkerConnectionHandover()
   const [one, two] = [new Worker(service, 1), new Worker(service, 2)]
   await quiet()
@@ -116,7 +113,7 @@ passing('a connection for a worker that is gone comes back to its giver', async 
   assert.equal(one.given, [7])
 })
 
-passing('a worker that leaves is given nothing more, and lets go of what it has', async () => {
+test('delivers nothing more to a worker that leaves; an earlier connection is closed here once accepted', async () => {
   const service = new WorkerConnectionHandover()
   const [one, two] = [new Worker(service, 1), new Worker(service, 2)]
   await quiet()
@@ -134,7 +131,7 @@ passing('a worker that leaves is given nothing more, and lets go of what it has'
   assert.is(early.closed, 1)
 })
 
-passing('a worker that dies before it takes a connection leaves nothing of it behind', async () => {
+test('closes the connections that a worker had not accepted when it died', async () => {
   const service = new WorkerConnectionHandover()
   const [one, two] = [new Worker(service, 1), new Worker(service, 2)]
   await quiet()
@@ -147,7 +144,7 @@ passing('a worker that dies before it takes a connection leaves nothing of it be
   assert.equal(one.given, [7])
 })
 
-passing('a connection that never arrives is not waited for longer than a while', async () => {
+test('closes a connection that never arrives after a timeout', async () => {
   const timer = new HandTimer()
   let now = 0
   const service = new WorkerConnectionHandover(timer.every, () => now)
@@ -171,4 +168,4 @@ passing('a connection that never arrives is not waited for longer than a while',
   assert.equal([lost.closed, late.closed, timer.size], [1, 1, 0])
 })
 
-passing.run()
+test.run()

@@ -1,4 +1,4 @@
-// Limits of several workers: the owner, and the workers that ask it.
+// Limits of several workers: the owner in the supervisor, and the workers that ask it.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -25,13 +25,13 @@ import { deadline } from '../support/deadline.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { linkPair } from '../support/link-pair.ts'
 
-const owning = suite('workers/limit-owner')
+const test = suite('workers/limit-owner')
 
 const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 30_000, 'the owner of limits')
 
 const KEYED = `key: 'request.headers["x-user"]'`
 
-/** The same limits, as several workers have them. */
+/** The same limits in several workers. */
 class Stage {
   time = 0
   readonly owner = new LimitOwner(() => this.time)
@@ -43,21 +43,21 @@ class Stage {
   }
 
   worker(entries = this.#entries): Worker {
-    const { here, there, said } = linkPair()
+    const { here, there, said: sent } = linkPair()
     const limits = new LimitRegistry(() => this.time, new LimitOwnerClient(here))
     const id = { slot: 1, epoch: ++this.#epoch }
     this.owner.workerStarted(id, there)
-    return new Worker(limits, entries, { said, leave: () => this.owner.workerGone(id) })
+    return new Worker(limits, entries, { sent, leave: () => this.owner.workerGone(id) })
   }
 
-  /** One process, that counts for itself. */
+  /** One process, which counts for itself. */
   alone(): Worker {
-    return new Worker(new LimitRegistry(() => this.time), this.#entries, { said: [], leave() {} })
+    return new Worker(new LimitRegistry(() => this.time), this.#entries, { sent: [], leave() {} })
   }
 }
 
 interface Side {
-  readonly said: readonly unknown[]
+  readonly sent: readonly unknown[]
   readonly leave: () => void
 }
 
@@ -66,10 +66,10 @@ class Worker {
   readonly rules: readonly RateLimitRule[]
   readonly policy: Policy
   readonly meter: TokenLimitPolicy
-  readonly said: readonly unknown[]
+  readonly sent: readonly unknown[]
   readonly leave: () => void
 
-  constructor(limits: LimitRegistry, entries: readonly string[], { said, leave }: Side) {
+  constructor(limits: LimitRegistry, entries: readonly string[], { sent, leave }: Side) {
     const local = entries.map((entry) => `{ ${entry} }`).join(', ')
     const text = `backends: [{ host: "a:1" }], policies: { rateLimit: { local: [${local}] } }`
     const [route] = firstListener(ungatedConfig(routeText(text))).routes
@@ -84,19 +84,19 @@ class Worker {
       ownerClient === null
         ? createTokenLimitPolicy(this.rules)
         : createSharedTokenLimitPolicy(this.rules, ownerClient)
-    this.said = said
+    this.sent = sent
     this.leave = leave
     limits.retain(new Set(this.rules))
   }
 
-  /** What the client reads: the status, and limit, remaining and reset. */
+  /** What the client gets: the status, and limit, remaining and reset. */
   async ask(...fields: string[]): Promise<string> {
     const exchange = exchangeWith(...fields)
     const reply = await soon(Promise.resolve(this.policy.request!(exchange)))
     const head = reply?.head ?? buildResponseHead(200, [])
     this.policy.response!(exchange, head)
-    const told = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
-    return [head.status, ...told.map((name) => head.get(name))].join(' ')
+    const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
+    return [head.status, ...names.map((name) => head.get(name))].join(' ')
   }
 
   /** The charge, or null for a refusal. */
@@ -127,7 +127,7 @@ function tokens(
   return { input, output, basis: 'counted' }
 }
 
-/** What is to be sent with the turn is sent. */
+/** The messages of this turn are sent. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
@@ -141,11 +141,11 @@ async function failureOf(work: Promise<unknown>): Promise<{ code?: string }> {
   throw new Error('it did not fail')
 }
 
-owning('a limit is one and the same however many workers count by it', async () => {
+test('a limit is the same for any number of workers', async () => {
   const stage = new Stage('requests: 60, unit: Minutes')
   const workers = [stage.worker(), stage.worker()]
-  const asked = Array.from({ length: 100 }, (_, at) => workers[at % 2]!.ask())
-  const answers = await soon(Promise.all(asked))
+  const requests = Array.from({ length: 100 }, (_, at) => workers[at % 2]!.ask())
+  const answers = await soon(Promise.all(requests))
   assert.is(answers.filter((answer) => answer.startsWith('200')).length, 60)
   assert.is(answers.filter((answer) => answer.startsWith('429')).length, 40)
   const decisions = workers.flatMap(({ limits }) => limits.decisions.map(([, counts]) => counts))
@@ -153,17 +153,17 @@ owning('a limit is one and the same however many workers count by it', async () 
   assert.is(decisions[0]!.deny + decisions[1]!.deny, 40)
 })
 
-owning('questions of one turn travel in one message', async () => {
+test('operations of one turn are sent in one message', async () => {
   const stage = new Stage('requests: 60, unit: Minutes')
   const worker = stage.worker()
-  const before = worker.said.length
+  const before = worker.sent.length
   await soon(Promise.all(Array.from({ length: 40 }, () => worker.ask())))
-  assert.is(worker.said.length - before, 1)
+  assert.is(worker.sent.length - before, 1)
   await soon(Promise.all(Array.from({ length: 100 }, () => worker.ask())))
-  assert.is(worker.said.length - before, 3)
+  assert.is(worker.sent.length - before, 3)
 })
 
-owning('a worker answers requests word for word as one process alone does', async () => {
+test('a worker answers requests exactly as a single process does', async () => {
   const rules = [
     'requests: 7, unit: Seconds',
     `requests: 3, unit: Minutes, ${KEYED}`,
@@ -197,33 +197,30 @@ owning('a worker answers requests word for word as one process alone does', asyn
   assert.equal(shown(workers[0]!), shown(alone))
 })
 
-owning(
-  'tokens are taken, raised, settled and given back as one process alone does it',
-  async () => {
-    const stage = new Stage('tokens: 500, unit: Seconds', 'tokens: 3000, unit: Minutes')
-    const workers = [stage.worker(), stage.worker()]
-    const alone = stage.alone()
-    const open: [Charge, Charge][] = []
-    let refused = 0
-    for (let at = 0; at < 400; at++) {
-      stage.time += (at * 7919) % 97
-      const estimate = (at * 13) % 60
-      const charges = [await workers[at % 2]!.admit(estimate), await alone.admit(estimate)] as const
-      assert.is(charges[0] === null, charges[1] === null, `request ${at}`)
-      if (charges[0] === null || charges[1] === null) refused++
-      else open.push([charges[0], charges[1]])
-      if (at % 3 === 0) for (const one of open[0] ?? []) one.raise(at % 17)
-      if (at % 2 === 0)
-        for (const one of open.splice((at * 5) % 7, 1).flat())
-          one.settle(tokens((at * 3) % 41, (at * 11) % 67))
-      const left = alone.rules.map((rule) => rule.shared.remaining(stage.time))
-      assert.equal(await workers[0]!.left(), left, `after ${at}`)
-    }
-    assert.ok(refused > 20 && refused < 380)
-  },
-)
+test('tokens are taken, raised, settled and returned as in a single process', async () => {
+  const stage = new Stage('tokens: 500, unit: Seconds', 'tokens: 3000, unit: Minutes')
+  const workers = [stage.worker(), stage.worker()]
+  const alone = stage.alone()
+  const open: [Charge, Charge][] = []
+  let refused = 0
+  for (let at = 0; at < 400; at++) {
+    stage.time += (at * 7919) % 97
+    const estimate = (at * 13) % 60
+    const charges = [await workers[at % 2]!.admit(estimate), await alone.admit(estimate)] as const
+    assert.is(charges[0] === null, charges[1] === null, `request ${at}`)
+    if (charges[0] === null || charges[1] === null) refused++
+    else open.push([charges[0], charges[1]])
+    if (at % 3 === 0) for (const one of open[0] ?? []) one.raise(at % 17)
+    if (at % 2 === 0)
+      for (const one of open.splice((at * 5) % 7, 1).flat())
+        one.settle(tokens((at * 3) % 41, (at * 11) % 67))
+    const left = alone.rules.map((rule) => rule.shared.remaining(stage.time))
+    assert.equal(await workers[0]!.left(), left, `after ${at}`)
+  }
+  assert.ok(refused > 20 && refused < 380)
+})
 
-owning('what a request gives back does not reach into a later window', async () => {
+test('tokens that a request returns do not count in a later window', async () => {
   const stage = new Stage('tokens: 100, unit: Seconds')
   const worker = stage.worker()
   const charge = await worker.admit(80)
@@ -233,7 +230,7 @@ owning('what a request gives back does not reach into a later window', async () 
   assert.equal(await worker.left(), [40])
 })
 
-owning('tokens of a worker that dies stay taken, and its limits stand', async () => {
+test('tokens of a worker that dies stay taken, and its limits are kept', async () => {
   const stage = new Stage('tokens: 100, unit: Minutes')
   const [one, other] = [stage.worker(), stage.worker()]
   assert.ok(await one.admit(70))
@@ -246,7 +243,7 @@ owning('tokens of a worker that dies stay taken, and its limits stand', async ()
   assert.equal(await next.left(), [100])
 })
 
-owning('a limit that no worker has any more is forgotten', async () => {
+test('a limit that no worker has is deleted', async () => {
   const [old, changed] = [['requests: 5, unit: Minutes'], ['requests: 6, unit: Minutes']]
   const stage = new Stage(...old)
   const [one, other] = [stage.worker(), stage.worker()]
@@ -261,7 +258,7 @@ owning('a limit that no worker has any more is forgotten', async () => {
   assert.is((await stage.worker().ask()).slice(0, 7), '200 5 4')
 })
 
-owning('there is room for as many keys as the owner is told, now or later', async () => {
+test('the owner keeps as many keys as maxKeys allows, also after a change', async () => {
   const stage = new Stage(`requests: 5, unit: Minutes, ${KEYED}`)
   stage.owner.maxKeys = 2
   const [one, other] = [stage.worker(), stage.worker()]
@@ -272,7 +269,7 @@ owning('there is room for as many keys as the owner is told, now or later', asyn
   assert.equal(stage.owner.counts, { rules: 1, buckets: 4, evicted: 1 })
 })
 
-owning('keys have buckets at the owner, and only there', async () => {
+test('keys have buckets in the owner only', async () => {
   const stage = new Stage(`requests: 5, unit: Minutes, ${KEYED}`)
   const [one, other] = [stage.worker(), stage.worker()]
   await one.ask('x-user: a')
@@ -288,7 +285,7 @@ owning('keys have buckets at the owner, and only there', async () => {
   )
 })
 
-owning('a client that leaves while its question is under way owes nothing', async () => {
+test('a client that leaves while the owner decides is charged nothing', async () => {
   const stage = new Stage('tokens: 100, unit: Minutes')
   const worker = stage.worker()
   const exchange = exchangeWith()
@@ -298,7 +295,7 @@ owning('a client that leaves while its question is under way owes nothing', asyn
   assert.equal(await worker.left(), [100])
 })
 
-owning('what turns out to cost only when it is answered is charged all the same', async () => {
+test('a cost that is known only after the response is charged', async () => {
   const stage = new Stage('tokens: 100, unit: Minutes')
   const worker = stage.worker()
   const exchange = exchangeWith()
@@ -308,12 +305,12 @@ owning('what turns out to cost only when it is answered is charged all the same'
   assert.equal(await worker.left(), [70])
 })
 
-owning('nobody passes when the owner is gone', async () => {
+test('every request fails when the owner is gone', async () => {
   const { here } = linkPair()
   const worker = new Worker(
     new LimitRegistry(() => 0, new LimitOwnerClient(here)),
     ['requests: 5, unit: Minutes', 'tokens: 5, unit: Minutes'],
-    { said: [], leave() {} },
+    { sent: [], leave() {} },
   )
   here.close()
   assert.is((await failureOf(worker.ask())).code, 'LIMITS_UNAVAILABLE')
@@ -322,10 +319,10 @@ owning('nobody passes when the owner is gone', async () => {
   assert.equal(failed, [1, 1])
 })
 
-owning('while the owner is silent one request tries for all, until it is heard again', async () => {
-  const { here, there, said } = linkPair()
+test('while the owner is silent, one request probes for all until it answers again', async () => {
+  const { here, there, said: sent } = linkPair()
   const limits = new LimitRegistry(() => 0, new LimitOwnerClient(here))
-  const worker = new Worker(limits, ['requests: 5, unit: Minutes'], { said, leave() {} })
+  const worker = new Worker(limits, ['requests: 5, unit: Minutes'], { sent, leave() {} })
   const refusals: (() => void)[] = []
   there.on(ASK_LIMITS, () => new Promise((_, reject) => refusals.push(() => reject(new Error()))))
   const first = failureOf(worker.ask())
@@ -335,7 +332,7 @@ owning('while the owner is silent one request tries for all, until it is heard a
   const tries = [worker.ask(), worker.ask(), worker.ask()].map(failureOf)
   await soon(Promise.all(tries.slice(1)))
   await turn()
-  const { body } = said.at(-1) as { body: LimitBatch }
+  const { body } = sent.at(-1) as { body: LimitBatch }
   assert.is(refusals.length, 3)
   assert.is(body.steps.length, 1, 'one has tried')
   new LimitOwner(() => 0).workerStarted({ slot: 1, epoch: 1 }, there)
@@ -348,4 +345,4 @@ owning('while the owner is silent one request tries for all, until it is heard a
   assert.ok(answers.every((answer) => answer.startsWith('200')))
 })
 
-owning.run()
+test.run()

@@ -1,4 +1,4 @@
-// What becomes of the child processes of a worker that died.
+// Child processes of a worker that died.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ orphans.after.each(() => {
   for (const pid of started.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
 })
 
-/** One that SIGTERM does not end, in a group of its own. */
+/** A process that ignores SIGTERM, in its own process group. */
 async function stubborn(): Promise<number> {
   const child = spawn(process.execPath, ['-e', STUBBORN], { detached: true })
   const pid = child.pid ?? 0
@@ -29,7 +29,7 @@ async function stubborn(): Promise<number> {
   return pid
 }
 
-orphans('are ended, and not those that the worker saw the end of', async () => {
+orphans('are ended, except those that ended before the worker', async () => {
   const service = new OrphanedChildren(10)
   const link = new ProcessLink(() => {})
   service.workerStarted(ID, link)
@@ -42,7 +42,7 @@ orphans('are ended, and not those that the worker saw the end of', async () => {
   assert.ok(isAlive(ended))
 })
 
-orphans('are ended at once when the process exits', async () => {
+orphans('are killed at once when the supervisor exits', async () => {
   const service = new OrphanedChildren(1e6)
   const link = new ProcessLink(() => {})
   service.workerStarted(ID, link)

@@ -1,4 +1,4 @@
-// The folder of private sockets, when somebody has been there.
+// The folder of private sockets, and its repair after it was removed.
 
 import {
   chmodSync,
@@ -28,7 +28,7 @@ const folder = suite('workers/private-folder')
 const stage = new Stage()
 folder.after.each(() => stage.clear())
 
-folder('is made anew when it is gone, and left when it is there', () => {
+folder('is created again when it is missing, and kept when it exists', () => {
   const path = stage.add(new Folder()).at('a')
   ensurePrivateFolder(path)
   mkdirSync(`${path}/kept`)
@@ -40,7 +40,7 @@ folder('is made anew when it is gone, and left when it is there', () => {
   assert.is(lstatSync(path).mode & 0o777, 0o700)
 })
 
-folder('is not taken for private when others may look into it, or it lies elsewhere', () => {
+folder('is refused when others can read it, or when it is a link', () => {
   const all = stage.add(new Folder())
   ensurePrivateFolder(all.at('a'))
   chmodSync(all.at('a'), 0o755)
@@ -50,18 +50,18 @@ folder('is not taken for private when others may look into it, or it lies elsewh
   assert.throws(() => ensurePrivateFolder(all.at('c')), /is not private/)
 })
 
-folder('lies where every path in it fits, and else it is said why there is none', () => {
+folder('is created where every socket path fits; otherwise the error says why', () => {
   const short = stage.add(new Folder())
   const long = short.at('l'.repeat(80))
   mkdirSync(long)
   assert.ok(createPrivateFolder([long, short.path]).startsWith(short.at('gateway-')))
   assert.throws(
     () => createPrivateFolder([long, short.at('none')]),
-    /no folder for private sockets .*l is longer than 7\d bytes.*; ENOENT/,
+    /cannot create a folder for private sockets .*l is longer than 7\d bytes.*; ENOENT/,
   )
 })
 
-folder('is made anew with its sockets when somebody removes it', async () => {
+folder('is created again with its sockets after it was removed', async () => {
   const path = stage.add(new Folder()).at('a')
   const lines: Line[] = []
   const log = new Ear((line) => lines.push(line))
@@ -81,7 +81,7 @@ folder('is made anew with its sockets when somebody removes it', async () => {
   chmodSync(path, 0o700)
   assert.equal(
     lines.map(({ message }) => message),
-    ['private sockets were removed: made anew', 'private sockets cannot be made anew'],
+    ['private sockets were removed and created again', 'cannot create private sockets again'],
   )
 })
 

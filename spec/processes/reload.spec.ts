@@ -1,4 +1,4 @@
-// A configuration that changes while requests run: what is new, what stays, and what a refused one leaves alone.
+// A configuration that changes while requests run: what becomes new, what stays, and that a refused one changes nothing.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -36,7 +36,7 @@ async function ask(client: RawClient, path: string): Promise<string> {
   return text.replace(/^HTTP\/1\.1 (\d+)[^]*\r\n\r\n/, '$1 ').trimEnd()
 }
 
-/** Routes by prefix, each with an answer of its own. */
+/** Routes by prefix, each with its own response. */
 function answers(routes: Record<string, string>): string {
   return `routes:\n${Object.entries(routes)
     .map(
@@ -46,7 +46,7 @@ function answers(routes: Record<string, string>): string {
     .join('')}`
 }
 
-reload('takes up new routes and lets go of removed ones, on a connection that stands', async () => {
+reload('applies new routes and drops removed ones, on an open connection', async () => {
   const gateway = await start(answers({ a: 'one' }))
   const client = await connect(gateway)
   assert.is(await ask(client, '/a'), '200 one')
@@ -60,7 +60,7 @@ reload('takes up new routes and lets go of removed ones, on a connection that st
   assert.is(line?.['generation'], 2)
 })
 
-reload('a request under way keeps the route and the policies it began with', async () => {
+reload('a running request keeps the route and the policies that it began with', async () => {
   const backend = await stage.backend(HELD)
   const marked = (name: string): string =>
     routeTo(backend, `responseHeaderModifier: { set: { x-plan: ${name} } }`)
@@ -78,7 +78,7 @@ reload('a request under way keeps the route and the policies it began with', asy
   assert.is(backend.connections.length, 1)
 })
 
-reload('connections to backends that stay are used again', async () => {
+reload('connections to backends that stay are reused', async () => {
   const backend = await stage.backend(SERVE)
   const gateway = await start(routeTo(backend))
   const client = await connect(gateway)
@@ -90,7 +90,7 @@ reload('connections to backends that stay are used again', async () => {
 })
 
 reload(
-  'idle connections to backends that left are closed, busy ones when they are done',
+  'closes idle connections to removed backends at once, and busy ones when they are done',
   async () => {
     const idle = await stage.backend(SERVE)
     const busy = await stage.backend(HELD)
@@ -112,27 +112,32 @@ reload(
   },
 )
 
-reload('a refused one changes nothing and tells every problem with its place', async () => {
-  const gateway = await start(answers({ a: 'one' }))
-  const file = gateway.folder.at('config.yaml')
-  const client = await connect(gateway)
-  const problems = await gateway.refusal('routs: []\nroutes: [{ backends: [{ host: nowhere }] }]\n')
-  assert.equal(problems, [
-    `${file}:2:1: routs: unknown field 'routs', did you mean 'routes'?`,
-    `${file}:3:31: routes[0].backends[0].host: got 'nowhere', expected host:port, [ipv6]:port or unix:/path`,
-  ])
-  assert.equal(gateway.reloader.refusal?.problems, problems)
-  const [line] = await gateway.logged('Failed to reload config')
-  assert.equal([line?.['level'], line?.['kept']], ['error', 1])
-  assert.is(gateway.generation, 1)
-  assert.is(await ask(client, '/a'), '200 one')
-  await gateway.change(answers({ a: 'two' }))
-  assert.is(gateway.reloader.refusal, null)
-  assert.is(gateway.generation, 2)
-  assert.is(await ask(client, '/a'), '200 two')
-})
+reload(
+  'a refused configuration changes nothing, and every problem is logged with its position',
+  async () => {
+    const gateway = await start(answers({ a: 'one' }))
+    const file = gateway.folder.at('config.yaml')
+    const client = await connect(gateway)
+    const problems = await gateway.refusal(
+      'routs: []\nroutes: [{ backends: [{ host: nowhere }] }]\n',
+    )
+    assert.equal(problems, [
+      `${file}:2:1: routs: unknown field 'routs', did you mean 'routes'?`,
+      `${file}:3:31: routes[0].backends[0].host: got 'nowhere', expected host:port, [ipv6]:port or unix:/path`,
+    ])
+    assert.equal(gateway.reloader.refusal?.problems, problems)
+    const [line] = await gateway.logged('Failed to reload config')
+    assert.equal([line?.['level'], line?.['kept']], ['error', 1])
+    assert.is(gateway.generation, 1)
+    assert.is(await ask(client, '/a'), '200 one')
+    await gateway.change(answers({ a: 'two' }))
+    assert.is(gateway.reloader.refusal, null)
+    assert.is(gateway.generation, 2)
+    assert.is(await ask(client, '/a'), '200 two')
+  },
+)
 
-reload('a problem is told without the credential in what it quotes', async () => {
+reload('redacts a credential in a logged problem', async () => {
   const gateway = await start(answers({ a: 'one' }))
   const host = 'https://u:s3cret@h/?token=s3cret'
   const problems = await gateway.refusal(`routes: [{ backends: [{ host: '${host}' }] }]\n`)
@@ -140,16 +145,19 @@ reload('a problem is told without the credential in what it quotes', async () =>
   assert.not.match(JSON.stringify([problems, gateway.reloader.refusal]), 's3cret')
 })
 
-reload('a file that vanished is refused, and taken when it is back', async () => {
-  const gateway = await start(answers({ a: 'one' }))
-  gateway.folder.remove('config.yaml')
-  await gateway.logged('Failed to reload config')
-  assert.match(gateway.reloader.refusal?.problems[0] ?? '', /cannot read the configuration file/)
-  await gateway.change(answers({ a: 'two' }))
-  assert.is(await ask(await connect(gateway), '/a'), '200 two')
-})
+reload(
+  'refuses a configuration whose file is missing, and loads it when the file is back',
+  async () => {
+    const gateway = await start(answers({ a: 'one' }))
+    gateway.folder.remove('config.yaml')
+    await gateway.logged('Failed to reload config')
+    assert.match(gateway.reloader.refusal?.problems[0] ?? '', /cannot read the configuration file/)
+    await gateway.change(answers({ a: 'two' }))
+    assert.is(await ask(await connect(gateway), '/a'), '200 two')
+  },
+)
 
-reload('says that config: needs a restart, and leaves it as it was', async () => {
+reload('logs that config: needs a restart, and does not apply it', async () => {
   const gateway = await start(answers({ a: 'one' }))
   const { process, backend } = gateway.gateway.plan.config
   await gateway.change(
@@ -160,14 +168,14 @@ reload('says that config: needs a restart, and leaves it as it was', async () =>
   assert.is(gateway.gateway.plan.config.process, process)
   assert.is(gateway.gateway.plan.config.backend, backend)
   assert.is(await ask(await connect(gateway), '/a'), '200 two')
-  // As long as the file says something else.
+  // The warning repeats as long as the file differs.
   await gateway.change(`config: { connectionTerminationDeadline: 1s }\n${answers({ a: 'one' })}`)
   await gateway.logged(message, 2)
   await gateway.change(answers({ a: 'two' }))
   assert.is(gateway.lines.filter((line) => line.message === message).length, 2)
 })
 
-reload('changes while one is loaded end in the newest', async () => {
+reload('ends with the newest of several changes during a load', async () => {
   const gateway = await start(answers({ a: 'one' }))
   let times = 0
   gateway.whileLoading = () => {
@@ -183,7 +191,7 @@ reload('changes while one is loaded end in the newest', async () => {
   assert.is(gateway.generation, 3)
 })
 
-reload('a change behind the back of a load is noticed without being told', async () => {
+reload('notices a change of the file during a load without a signal', async () => {
   const gateway = await start(answers({ a: 'one' }))
   let times = 0
   gateway.whileLoading = () => {
@@ -195,7 +203,7 @@ reload('a change behind the back of a load is noticed without being told', async
   assert.is(await ask(await connect(gateway), '/a'), '200 three')
 })
 
-reload('a file that the configuration lacks is taken when it comes', async () => {
+reload('loads a configuration again when a missing file appears', async () => {
   const gateway = await start(answers({ a: 'one' }))
   const { folder } = gateway
   const secure =
@@ -208,10 +216,10 @@ reload('a file that the configuration lacks is taken when it comes', async () =>
   assert.is(gateway.generation, 2)
 })
 
-reload('a plan that cannot be made changes nothing', async () => {
+reload('a plan that cannot be built changes nothing', async () => {
   const gateway = await start(answers({ a: 'one' }))
   const { config } = gateway.gateway.plan
-  // Nothing that passes the checks does this; a fault of ours might.
+  // No configuration that passes the checks does this; an internal error might.
   const broken = { ...config, gateways: [{ ...config.gateways[0]!, listeners: null }] }
   const failed = await deadline(
     gateway.gateway.reload(broken as unknown as Config).then(
@@ -226,7 +234,7 @@ reload('a plan that cannot be made changes nothing', async () => {
   assert.is(await ask(await connect(gateway), '/a'), '200 one')
 })
 
-reload('a signal that comes before it serves is heeded when it does', async () => {
+reload('a signal before the gateway serves takes effect when it does', async () => {
   const gateway = await start(answers({ a: 'one' }))
   const before = process.listeners('SIGHUP')
   let serves = (): void => {}
@@ -241,7 +249,7 @@ reload('a signal that comes before it serves is heeded when it does', async () =
   assert.is(line?.['reason'], 'SIGHUP')
 })
 
-reload('nothing is loaded any more once it is closed', async () => {
+reload('loads nothing after close', async () => {
   const gateway = await start(answers({ a: 'one' }))
   let times = 0
   gateway.whileLoading = () => void times++

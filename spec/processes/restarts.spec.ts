@@ -1,4 +1,4 @@
-// What SIGUSR2 does at which moment.
+// What SIGUSR2 does before, during and after a restart.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { suite } from 'uvu'
@@ -26,14 +26,14 @@ class Restarted {
     },
   })
 
-  /** As many signals as that, and what follows from them. */
+  /** Sends this many signals and waits for their effects. */
   async ask(times = 1): Promise<void> {
     for (let i = 0; i < times; i++) process.emit('SIGUSR2')
     await nextTurn()
   }
 }
 
-restarts('one that comes during the start waits for its end', async () => {
+restarts('a signal during the start waits until the gateway serves', async () => {
   const restarted = new Restarted()
   await restarted.ask(2)
   assert.is(restarted.times, 0)
@@ -42,7 +42,7 @@ restarts('one that comes during the start waits for its end', async () => {
   assert.is(restarted.times, 1)
 })
 
-restarts('those that come meanwhile are one more', async () => {
+restarts('signals during a restart cause one more restart', async () => {
   const restarted = new Restarted()
   restarted.restarts.acceptSignals()
   await restarted.ask()
@@ -56,7 +56,7 @@ restarts('those that come meanwhile are one more', async () => {
   assert.is(restarted.times, 2)
 })
 
-restarts('one that fails is told of, without credentials, and the next may succeed', async () => {
+restarts('a failed restart is logged without credentials, and the next may succeed', async () => {
   const restarted = new Restarted()
   restarted.restarts.acceptSignals()
   await restarted.ask()
@@ -70,7 +70,7 @@ restarts('one that fails is told of, without credentials, and the next may succe
   assert.is(restarted.times, 2)
 })
 
-restarts('none comes when the process is leaving', async () => {
+restarts('no restart begins while the process stops', async () => {
   const restarted = new Restarted()
   restarted.restarts.acceptSignals()
   await restarted.ask()

@@ -1,4 +1,4 @@
-// MCP sessions of a gateway with two worker processes: whichever a request comes to, the one that has the session serves it.
+// MCP sessions of a gateway with two worker processes: a request to any worker is served by the one that has the session.
 
 import { connect } from 'node:http2'
 import { suite } from 'uvu'
@@ -53,27 +53,27 @@ async function liveOn(workers: TwoWorkers, scheme: string): Promise<void> {
   for (const address of from) assert.ok(fresh.addresses.includes(address), 'the client as it is')
 }
 
-test('every request of a client finds its session, however it connects', async () => {
+test('every request of a client reaches its session on any connection', async () => {
   await liveOn(plain, 'http')
 })
 
-test('and so it does where TLS is spoken', async () => {
+test('every request of a client reaches its session over TLS', async () => {
   await liveOn(secured, 'https')
 })
 
-test('clients of the older transport find theirs by the query', async () => {
+test('clients of the older transport reach their session by the query', async () => {
   const fresh = await new FreshClient(`http://127.0.0.1:${plain.port}/sse`, 'old').connect()
   for (let at = 0; at < 6; at++) assert.is(await fresh.call('echo', { text: `${at}` }), `${at}`)
   await fresh.end()
 })
 
-/** One of each worker. */
+/** One session of each worker. */
 async function bothSessions(workers: TwoWorkers, scheme: string): Promise<FreshClient[]> {
   const found = new Map<number, FreshClient>()
   for (let tries = 0; found.size < 2 && tries < 20; tries++) {
     const fresh = await new FreshClient(`${scheme}://127.0.0.1:${workers.port}/mcp`).connect()
     const worker = workerOf(fresh.sessionId)
-    // Connections go to the workers in turn: with an even number for each session all would be on one.
+    // Connections go to the workers in turn: with an even number per session all sessions would be on one worker.
     if (found.has(worker)) (await RawClient.connect(workers.port)).destroy()
     if (found.has(worker)) await fresh.end()
     else found.set(worker, fresh)
@@ -102,12 +102,12 @@ function request(body: string, ...fields: string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-test('one connection goes from worker to worker as its requests ask for their sessions', async () => {
+test('one connection moves from worker to worker with the sessions of its requests', async () => {
   const sessions = await bothSessions(plain, 'http')
   assert.is(sessions.length, 2)
   const raw = await RawClient.connect(plain.port)
   const texts = Array.from({ length: 24 }, (_, at) => `turn-${at}-`)
-  // More often than a connection changes hands, and all at once.
+  // More often than a connection may be handed over, and all at once.
   raw.send(texts.map((text, at) => post(sessions[at % 2]!.sessionId, text)).join(''))
   await raw.settled(() => raw.text.includes(`"text":"${texts.at(-1)}"`), 15_000, 'all answers')
   const places = texts.map((text) => raw.text.indexOf(`"text":"${text}"`))
@@ -121,7 +121,7 @@ test('one connection goes from worker to worker as its requests ask for their se
   for (const one of sessions) await one.end()
 })
 
-/** Of both workers together. */
+/** Sums of both workers. */
 async function connectionsOf(workers: TwoWorkers): Promise<Record<string, number>> {
   const samples = readMetrics(await workers.metrics())
   const sum = (name: string): number => {
@@ -136,7 +136,7 @@ async function connectionsOf(workers: TwoWorkers): Promise<Record<string, number
   }
 }
 
-test('a connection that changed hands is one connection', async () => {
+test('a connection that was handed over counts once', async () => {
   const found = new Map<number, string>()
   for (let tries = 0; found.size < 2 && tries < 20; tries++) {
     const raw = await RawClient.connect(plain.port)
@@ -166,7 +166,7 @@ test('a connection that changed hands is one connection', async () => {
   await whenQuiet()
 })
 
-/** Nobody is connected any more. */
+/** No client is connected. */
 async function whenQuiet(): Promise<Record<string, number>> {
   for (;;) {
     const found = await deadline(connectionsOf(plain), 30_000, 'statistics')
@@ -181,7 +181,7 @@ function greeting(): string {
   return request(body)
 }
 
-test('a request that comes in pieces goes with the pieces', async () => {
+test('a request in several parts is handed over with all of them', async () => {
   const sessions = await bothSessions(plain, 'http')
   const raws = [await RawClient.connect(plain.port), await RawClient.connect(plain.port)]
   for (const raw of raws)
@@ -191,22 +191,22 @@ test('a request that comes in pieces goes with the pieces', async () => {
       const cuts = [whole.indexOf('accept:') + 3, whole.length - 9, whole.length]
       for (const [part, cut] of cuts.entries()) {
         raw.send(whole.slice(cuts[part - 1] ?? 0, cut))
-        // By the time that another was answered, the first part was read.
+        // When another request was answered, the first part of this one has been read.
         await sessions[at]!.call('echo')
       }
       await raw.settled(() => raw.text.includes(`"text":"${text}"`), 10_000, text)
     }
   const from = raws.map(({ socket }) => `127.0.0.1:${socket.localPort}`)
   const lines = await plain.lines(4, (line) => from.includes(String(line['src.addr'])))
-  assert.is(lines.length, 4, 'nobody but a worker says whose a request is')
+  assert.is(lines.length, 4, 'only a worker can name the client of a request')
   for (const raw of raws) raw.destroy()
   for (const one of sessions) await one.end()
 })
 
-test('streams of HTTP/2 find their sessions, many on one connection', async () => {
+test('streams of HTTP/2 reach their sessions, many on one connection', async () => {
   const sessions = await bothSessions(secured, 'https')
   const client = connect(`https://127.0.0.1:${secured.port}`, { rejectUnauthorized: false })
-  const asked = Array.from({ length: 8 }, async (_, at) => {
+  const requests = Array.from({ length: 8 }, async (_, at) => {
     const stream = client.request({
       ':method': 'POST',
       ':path': '/mcp',
@@ -219,7 +219,7 @@ test('streams of HTTP/2 find their sessions, many on one connection', async () =
     for await (const part of stream.setEncoding('utf8')) text += String(part)
     return text
   })
-  const texts = await deadline(Promise.all(asked), 15_000, 'eight answers')
+  const texts = await deadline(Promise.all(requests), 15_000, 'eight answers')
   assert.ok(texts.every((text, at) => text.includes(`"text":"stream-${at}-"`)))
   const from = `127.0.0.1:${client.socket.localPort}`
   const lines = await secured.lines(8, (line) => line['src.addr'] === from)
@@ -232,7 +232,7 @@ test('streams of HTTP/2 find their sessions, many on one connection', async () =
   for (const one of sessions) await one.end()
 })
 
-test('the session of a worker that died is not found, and the others are', async () => {
+test('the session of a dead worker is not found; other sessions are', async () => {
   const sessions = await bothSessions(plain, 'http')
   const [first, second] = sessions
   const pid = Number(await first!.call('pid', { of: 'parent' }))

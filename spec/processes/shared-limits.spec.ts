@@ -1,4 +1,4 @@
-// A limit of a gateway with two worker processes, from outside.
+// A rate limit of a gateway with two worker processes, as clients see it.
 
 import { Agent, get } from 'node:http'
 import { suite } from 'uvu'
@@ -28,15 +28,15 @@ function ask(port: number, agent: Agent): Promise<number> {
   })
 }
 
-test('two processes let exactly as many requests pass as one', async () => {
+test('two processes admit exactly as many requests as one', async () => {
   const program = new Program('gateway', ['-c', TEXT])
   const agents = Array.from({ length: 20 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
   try {
     await program.prints(/started workers/)
     await program.prints(STARTED)
     const port = Number(STARTED.exec(program.stdout)?.[1])
-    const asked = Array.from({ length: 200 }, (_, at) => ask(port, agents[at % 20]!))
-    const answers = await deadline(Promise.all(asked), 20_000, '200 answers')
+    const requests = Array.from({ length: 200 }, (_, at) => ask(port, agents[at % 20]!))
+    const answers = await deadline(Promise.all(requests), 20_000, '200 answers')
     assert.is(answers.filter((status) => status === 200).length, 50)
     assert.is(answers.filter((status) => status === 429).length, 150)
     const served = (text: string, worker: number): number =>

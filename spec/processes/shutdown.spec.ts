@@ -5,19 +5,19 @@ import { deadline } from '../support/deadline.ts'
 import { Ear } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
 
-const test = suite('process/ending')
+const test = suite('process/shutdown')
 
 async function ended(stop: () => Promise<void>): Promise<{ code: number; lines: Line[] }> {
   const lines: Line[] = []
   const exited = new Promise<number>((exit) => {
-    const ending = new GracefulShutdown({ log: new Ear((line) => lines.push(line)), stop, exit })
-    ending.begin('SIGTERM')
-    ending.begin('SIGTERM')
+    const shutdown = new GracefulShutdown({ log: new Ear((line) => lines.push(line)), stop, exit })
+    shutdown.begin('SIGTERM')
+    shutdown.begin('SIGTERM')
   })
   return { code: await deadline(exited, 30_000, 'the end'), lines }
 }
 
-test('ends once with 0 when all has stopped', async () => {
+test('exits once with 0 when all has stopped', async () => {
   const { code, lines } = await ended(() => Promise.resolve())
   assert.is(code, 0)
   assert.equal(
@@ -26,35 +26,35 @@ test('ends once with 0 when all has stopped', async () => {
   )
 })
 
-test('ends with 1, and says why, when it cannot stop well', async () => {
+test('exits with 1 and logs the cause when the shutdown fails', async () => {
   const { code, lines } = await ended(() => Promise.reject(new Error('stuck')))
   assert.is(code, 1)
   assert.match(String(lines.at(-1)?.['cause']), /stuck/)
 })
 
-/** One whose stop never ends: the codes it has exited with so far. */
-function endless(): { ending: GracefulShutdown; codes: number[] } {
+/** A shutdown whose stop never ends, and its exit codes so far. */
+function endless(): { shutdown: GracefulShutdown; codes: number[] } {
   const codes: number[] = []
   const exit = (code: number): void => void codes.push(code)
   const stop = (): Promise<void> => new Promise(() => {})
-  return { ending: new GracefulShutdown({ log: new Ear(() => {}), stop, exit }), codes }
+  return { shutdown: new GracefulShutdown({ log: new Ear(() => {}), stop, exit }), codes }
 }
 
-test('a first signal lets what runs finish, a second one ends at once', () => {
-  const { ending, codes } = endless()
-  ending.receiveSignal('SIGTERM')
-  assert.is(ending.state, 'stopping')
+test('the first signal lets running requests finish, the second exits at once', () => {
+  const { shutdown, codes } = endless()
+  shutdown.receiveSignal('SIGTERM')
+  assert.is(shutdown.state, 'stopping')
   assert.equal(codes, [])
-  ending.receiveSignal('SIGINT')
+  shutdown.receiveSignal('SIGINT')
   assert.equal(codes, [0])
 })
 
-test('a first signal cuts nothing when something else has begun the end', () => {
-  const { ending, codes } = endless()
-  ending.begin('/quitquitquit')
-  ending.receiveSignal('SIGTERM')
+test('the first signal cuts nothing when a shutdown has begun already', () => {
+  const { shutdown, codes } = endless()
+  shutdown.begin('/quitquitquit')
+  shutdown.receiveSignal('SIGTERM')
   assert.equal(codes, [])
-  ending.receiveSignal('SIGTERM')
+  shutdown.receiveSignal('SIGTERM')
   assert.equal(codes, [0])
 })
 

@@ -1,4 +1,4 @@
-// Who of the workers gets which connection, and what becomes of those that nobody has taken.
+// How connections are given to workers, and what happens to those that no worker has taken.
 
 import type { SendHandle } from 'node:child_process'
 import type { Server, Socket } from 'node:net'
@@ -14,7 +14,7 @@ import { deadline } from '../support/deadline.ts'
 
 const PLACE = { host: '127.0.0.1', port: 80 }
 
-/** As much of a connection as changes hands. */
+/** The part of a connection that is sent to a worker. */
 class Caller {
   state: 'open' | 'closed' = 'open'
   readonly #descriptor: number
@@ -29,14 +29,14 @@ class Caller {
   }
 }
 
-/** What a worker is sent, and what it says. */
+/** The messages to a worker, and its answers. */
 class Worker {
   readonly given: number[] = []
   readonly link = new ProcessLink((message, handle) => this.#hear(message, handle))
-  #asked: ((body: unknown) => void)[] = []
+  #openRequests: ((body: unknown) => void)[] = []
 
   async open(place = PLACE): Promise<unknown> {
-    const answer = new Promise((resolve) => this.#asked.push(resolve))
+    const answer = new Promise((resolve) => this.#openRequests.push(resolve))
     this.link.receive({ kind: OPEN_PORT_MESSAGE, number: 1, body: place })
     return deadline(answer, 30_000, 'a port')
   }
@@ -47,12 +47,12 @@ class Worker {
 
   #hear(message: object, handle: SendHandle | undefined): void {
     const { body } = message as { body: unknown }
-    if (handle === undefined) this.#asked.shift()?.(body)
+    if (handle === undefined) this.#openRequests.shift()?.(body)
     else this.given.push((body as { number: number }).number)
   }
 }
 
-class Doors {
+class PortScene {
   readonly closed: string[] = []
   readonly refusals = new RefusalCounter()
   readonly ports: SharedPorts
@@ -69,7 +69,7 @@ class Doors {
       },
       refusals: this.refusals,
       descriptors: new FileDescriptors(limit),
-      troubled: () => {},
+      reportError: () => {},
     })
   }
 
@@ -93,133 +93,145 @@ class Doors {
 
 const shared = suite('workers/shared-ports')
 
-shared('connections go to the workers in turn, on a port that is open once', async () => {
-  const doors = new Doors()
-  const workers = [await doors.worker(), await doors.worker(), await doors.worker()]
-  assert.is(doors.opened, 1)
-  const callers = Array.from({ length: 30 }, () => doors.call())
+shared('gives connections to the workers in turn, on a port that is opened once', async () => {
+  const scene = new PortScene()
+  const workers = [await scene.worker(), await scene.worker(), await scene.worker()]
+  assert.is(scene.opened, 1)
+  const callers = Array.from({ length: 30 }, () => scene.call())
   assert.equal(
     workers.map(({ given }) => given.length),
     [10, 10, 10],
   )
-  // The worker has its own, once it has it.
+  // The supervisor closes its copy when the worker has the connection.
   for (const worker of workers) for (const number of worker.given) worker.say('taken', number)
   await nextTurn()
   assert.ok(callers.every(({ state }) => state === 'closed'))
-  doors.ports.close()
+  scene.ports.close()
 })
 
-shared('what a worker refuses, or had not taken when it died, goes to another', async () => {
-  const doors = new Doors()
-  const [first, second] = [await doors.worker(), await doors.worker()]
-  const callers = [doors.call(), doors.call(), doors.call(), doors.call()]
-  first.say('refused', first.given[0])
-  await nextTurn()
-  assert.is(first.given.length + second.given.length, 5)
-  doors.ports.forget(first.link)
-  for (const number of second.given) second.say('taken', number)
-  await nextTurn()
-  assert.is(new Set(second.given).size, 4)
-  assert.ok(callers.every(({ state }) => state === 'closed'))
-  doors.ports.close()
-})
+shared(
+  'gives a connection that a worker refused, or had not taken when it died, to another',
+  async () => {
+    const scene = new PortScene()
+    const [first, second] = [await scene.worker(), await scene.worker()]
+    const callers = [scene.call(), scene.call(), scene.call(), scene.call()]
+    first.say('refused', first.given[0])
+    await nextTurn()
+    assert.is(first.given.length + second.given.length, 5)
+    scene.ports.forget(first.link)
+    for (const number of second.given) second.say('taken', number)
+    await nextTurn()
+    assert.is(new Set(second.given).size, 4)
+    assert.ok(callers.every(({ state }) => state === 'closed'))
+    scene.ports.close()
+  },
+)
 
-shared('a worker that takes nothing gets no more, and all wait when none does', async () => {
-  const doors = new Doors()
-  const [stuck, other] = [await doors.worker(), await doors.worker()]
-  for (let i = 0; i < 500; i++) {
-    doors.call()
+shared(
+  'gives a worker that takes nothing no more, and lets connections wait when all are busy',
+  async () => {
+    const scene = new PortScene()
+    const [stuck, other] = [await scene.worker(), await scene.worker()]
+    for (let i = 0; i < 500; i++) {
+      scene.call()
+      for (const number of other.given.splice(0)) other.say('taken', number)
+      await nextTurn()
+    }
+    assert.is(stuck.given.length, 64)
+    for (let i = 0; i < 100; i++) scene.call()
+    assert.is(other.given.length, 64)
     for (const number of other.given.splice(0)) other.say('taken', number)
     await nextTurn()
-  }
-  assert.is(stuck.given.length, 64)
-  for (let i = 0; i < 100; i++) doors.call()
-  assert.is(other.given.length, 64)
-  for (const number of other.given.splice(0)) other.say('taken', number)
-  await nextTurn()
-  assert.is(other.given.length, 36)
-  doors.ports.close()
-})
+    assert.is(other.given.length, 36)
+    scene.ports.close()
+  },
+)
 
-shared('what would leave too few descriptors is closed, and counted', async () => {
-  const doors = new Doors(100)
-  const worker = await doors.worker()
-  const [few, many] = [doors.call(74), doors.call(75)]
+shared('closes and counts connections that would leave too few descriptors', async () => {
+  const scene = new PortScene(100)
+  const worker = await scene.worker()
+  const [few, many] = [scene.call(74), scene.call(75)]
   await nextTurn()
   assert.is(worker.given.length, 1)
   assert.equal([few.state, many.state], ['open', 'closed'])
-  assert.is(doors.refusals.counts.get('descriptors'), 1)
-  doors.refusals.close()
-  doors.ports.close()
+  assert.is(scene.refusals.counts.get('descriptors'), 1)
+  scene.refusals.close()
+  scene.ports.close()
 })
 
-shared('connections wait for a worker when the last one has died', async () => {
-  const doors = new Doors()
-  const first = await doors.worker()
-  doors.ports.forget(first.link)
-  const caller = doors.call()
+shared('lets connections wait for a worker when the last one has died', async () => {
+  const scene = new PortScene()
+  const first = await scene.worker()
+  scene.ports.forget(first.link)
+  const caller = scene.call()
   assert.is(caller.state, 'open')
-  const second = await doors.worker()
+  const second = await scene.worker()
   assert.is(second.given.length, 1)
-  assert.is(doors.opened, 1)
-  doors.ports.close()
+  assert.is(scene.opened, 1)
+  scene.ports.close()
 })
 
-shared('a port closes when the last worker closes it, or when none wants it again', async () => {
-  const doors = new Doors()
-  const [first, second] = [await doors.worker(), await doors.worker()]
-  first.say('close', '127.0.0.1 80')
-  await nextTurn()
-  doors.ports.prune()
-  assert.equal(doors.closed, [])
-  second.say('close', '127.0.0.1 80')
-  await nextTurn()
-  assert.equal(doors.closed, ['80'])
-  const third = await doors.worker()
-  doors.ports.forget(third.link)
-  assert.equal(doors.closed, ['80'])
-  doors.ports.prune()
-  assert.equal(doors.closed, ['80', '80'])
-})
+shared(
+  'closes a port when the last worker closes it, or when no worker asks for it again',
+  async () => {
+    const scene = new PortScene()
+    const [first, second] = [await scene.worker(), await scene.worker()]
+    first.say('close', '127.0.0.1 80')
+    await nextTurn()
+    scene.ports.prune()
+    assert.equal(scene.closed, [])
+    second.say('close', '127.0.0.1 80')
+    await nextTurn()
+    assert.equal(scene.closed, ['80'])
+    const third = await scene.worker()
+    scene.ports.forget(third.link)
+    assert.equal(scene.closed, ['80'])
+    scene.ports.prune()
+    assert.equal(scene.closed, ['80', '80'])
+  },
+)
 
-shared('a port that cannot be had is told with its code, and may be asked for again', async () => {
-  const doors = new Doors()
-  const worker = await doors.worker()
-  for (let i = 0; i < 2; i++) {
-    const answer = await worker.open({ host: '127.0.0.1', port: 1 })
-    assert.equal(answer, { code: 'EACCES', message: 'no' })
-  }
-  doors.ports.close()
-})
+shared(
+  'reports the error code of a port that cannot be opened, and opens it when asked again',
+  async () => {
+    const scene = new PortScene()
+    const worker = await scene.worker()
+    for (let i = 0; i < 2; i++) {
+      const answer = await worker.open({ host: '127.0.0.1', port: 1 })
+      assert.equal(answer, { code: 'EACCES', message: 'no' })
+    }
+    scene.ports.close()
+  },
+)
 
-shared('none opens once they are closed, also when it was being opened', async () => {
-  const doors = new Doors()
-  const worker = await doors.worker()
+shared('opens no port after close, not even one in progress', async () => {
+  const scene = new PortScene()
+  const worker = await scene.worker()
   const opening = worker.open({ host: '127.0.0.1', port: 81 })
-  while (doors.opened < 2) await nextTurn()
-  doors.ports.close()
+  while (scene.opened < 2) await nextTurn()
+  scene.ports.close()
   const stopping = { code: undefined, message: 'the gateway is stopping' }
   assert.equal(await opening, stopping)
-  assert.equal(doors.closed, ['80', '81'])
+  assert.equal(scene.closed, ['80', '81'])
   assert.equal(await worker.open(), stopping)
-  assert.is(doors.opened, 2)
+  assert.is(scene.opened, 2)
 })
 
-shared('a port moves to the address that was asked for last, and back', async () => {
-  const doors = new Doors()
-  const [first, second] = [await doors.worker(), await doors.worker()]
+shared('moves a port to the address that was requested last, and back', async () => {
+  const scene = new PortScene()
+  const [first, second] = [await scene.worker(), await scene.worker()]
   const other = { host: '0.0.0.0', port: 80 }
   first.say('close', '127.0.0.1 80')
   assert.equal(await first.open(other), { port: 80 })
-  assert.equal(doors.closed, ['80'])
-  // It could not take the new configuration, and the one who could is gone.
+  assert.equal(scene.closed, ['80'])
+  // It refused the new configuration, and the worker that accepted it has died.
   first.say('close', '0.0.0.0 80')
   await nextTurn()
-  assert.is(doors.opened, 3)
+  assert.is(scene.opened, 3)
   second.say('close', '127.0.0.1 80')
   await nextTurn()
-  assert.equal(doors.closed, ['80', '80', '80'])
-  doors.ports.close()
+  assert.equal(scene.closed, ['80', '80', '80'])
+  scene.ports.close()
 })
 
 shared.run()

@@ -1,4 +1,4 @@
-// One worker as its supervisor sees it, with a real process that does what it is told.
+// A worker as the supervisor sees it, with a real process.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,10 +16,10 @@ const worker = suite('workers/worker-process')
 const stage = new Stage()
 worker.after.each(() => stage.clear())
 
-function start(word: string, more: Partial<WorkerOptions> = {}): WorkerProcess {
+function start(behaviour: string, more: Partial<WorkerOptions> = {}): WorkerProcess {
   const program = [childFile('worker')]
   const started = new WorkerProcess({ slot: 7, epoch: 2 }, { folder: FOLDER, program, ...more })
-  started.link.on(CONFIG_MESSAGE, () => ({ begun: { namedFiles: [['', word]] }, now: null }))
+  started.link.on(CONFIG_MESSAGE, () => ({ begun: { namedFiles: [['', behaviour]] }, now: null }))
   stage.add({ close: () => started.kill() })
   return started
 }
@@ -32,7 +32,7 @@ function howEnded({ ended }: WorkerProcess): Promise<string> {
   return deadline(ended, WAIT_MS, 'the worker to end')
 }
 
-worker('serves when it says so, and ends when it is told to', async () => {
+worker('is ready when it says so, and ends when it is told to stop', async () => {
   const one = start('serve')
   assert.is(one.state, 'starting')
   await deadline(one.ready, WAIT_MS, 'the worker')
@@ -45,26 +45,26 @@ worker('serves when it says so, and ends when it is told to', async () => {
   assert.is(one.state, 'gone')
 })
 
-worker('one that cannot start says why', async () => {
+worker('reports why a worker cannot start', async () => {
   assert.is(await reasonOf(start('refuse')), 'Error: 7 refuses')
 })
 
-worker('one that ends before it serves is told of', async () => {
+worker('reports a worker that exits before it is ready', async () => {
   const one = start('serve', { program: ['-e', 'process.exit(4)'] })
-  assert.is(await reasonOf(one), 'Error: worker 7 has ended before it served: code 4')
+  assert.is(await reasonOf(one), 'Error: worker 7 exited before it was ready: code 4')
 })
 
-worker('one that does not serve in time is ended', async () => {
+worker('kills a worker that is not ready in time', async () => {
   const reason = await reasonOf(start('silent', { startDeadline: 20 }))
-  assert.is(reason, 'Error: worker 7 has ended before it served: signal SIGKILL')
+  assert.is(reason, 'Error: worker 7 exited before it was ready: signal SIGKILL')
 })
 
-worker('one that does not stop is killed', async () => {
+worker('kills a worker that does not stop', async () => {
   const one = start('stuck', { killGrace: 20 })
   await deadline(one.ready, WAIT_MS, 'the worker')
   one.stop('linger', 20)
   assert.is(await howEnded(one), 'signal SIGKILL')
-  // Nobody is there to hear it.
+  // The process has ended.
   one.stop('now', 0)
   one.kill()
   assert.is(one.state, 'gone')

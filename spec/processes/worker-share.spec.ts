@@ -1,4 +1,4 @@
-// How much of what is set for a gateway one of its workers may use.
+// The share of one worker in the limits of the gateway.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,20 +15,20 @@ config:
 frontendPolicies: { http: { maxConnections: 100, maxConnectionsPerAddress: 9, maxHeadBytes: 2048 } }
 `
 
-share('what all may use together is divided, what a request, a client or a port may is not', () => {
+share('divides limits of the whole gateway, not those per request, client or port', () => {
   const { wire, backend, mcp, llm } = divideLimits(configOf(TEXT), 4)
   assert.equal(
     [wire.maxConnections, wire.maxConnectionsPerAddress, wire.maxHeadBytes],
     [100, 9, 2048],
   )
   assert.equal([backend.poolMaxSize, backend.poolMaxWaiting], [3, 0])
-  // Each needs one to be of use, and room for one of the largest.
+  // Each worker needs at least one, and space for one of the largest.
   assert.equal([mcp.maxSessions, mcp.maxChildren, mcp.maxReadTogether], [1, 1, 2048])
   assert.equal([mcp.maxSessionsPerClient, mcp.maxChildrenPerClient], [2, 1])
   assert.equal([llm.maxHeldTogether, llm.maxHeldBytes], [1024, 1024])
 })
 
-share('one worker has all of it', () => {
+share('a single worker has the whole limit', () => {
   const config = configOf(TEXT)
   assert.equal(divideLimits(config, 1), config)
 })

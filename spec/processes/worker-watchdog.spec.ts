@@ -10,7 +10,7 @@ const test = suite('workers/watchdog')
 
 const DOOR: WorkerEndpoints = { slot: 2, epoch: 1, pid: 4711, admin: '', stats: '' }
 
-/** A worker that answers so many times, and then hangs. */
+/** A worker that answers this many times and then hangs. */
 function worker(answers: number): ProcessLink {
   let left = answers
   const link: ProcessLink = new ProcessLink((message) => {
@@ -20,19 +20,19 @@ function worker(answers: number): ProcessLink {
   return link
 }
 
-test('a worker that does not answer any more is ended, and that is told', async () => {
-  const told: unknown[] = []
+test('kills a worker that no longer answers, and logs it', async () => {
+  const logged: unknown[] = []
   const killed = new Promise<number>((kill) => {
-    const log = new Ear(({ message, worker: slot }) => told.push([message, slot]))
+    const log = new Ear(({ message, worker: slot }) => logged.push([message, slot]))
     const watchdog = new Watchdog({ log, kill, checkIntervalMs: 1, maxSilenceMs: 20 })
     watchdog.workerStarted(DOOR, worker(3))
     watchdog.workerReady(DOOR)
   })
   assert.is(await deadline(killed, 30_000, 'the end of a worker that hangs'), 4711)
-  assert.equal(told, [['worker hangs', 2]])
+  assert.equal(logged, [['worker does not respond', 2]])
 })
 
-test('it is ended also when the clock says that its time is not over: timers may be early by it', async () => {
+test('kills it although the clock says that the timeout is not over, as timers may fire early', async () => {
   const now = performance.now.bind(performance)
   performance.now = () => 0
   try {
@@ -52,7 +52,7 @@ test('it is ended also when the clock says that its time is not over: timers may
   }
 })
 
-test('a worker that is gone is left alone', async () => {
+test('does nothing about a worker that has ended', async () => {
   const kill = (): void => assert.unreachable('it was ended twice')
   const watchdog = new Watchdog({
     log: new Ear(() => {}),
@@ -65,7 +65,7 @@ test('a worker that is gone is left alone', async () => {
   watchdog.workerReady(DOOR)
   link.close()
   watchdog.workerGone(DOOR)
-  // Longer than it would be silent for.
+  // Longer than the allowed silence.
   await new Promise((resolve) => setTimeout(resolve, 60))
 })
 

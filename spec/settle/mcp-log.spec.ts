@@ -73,7 +73,7 @@ log('a session begins and ends with a line, and so does a child', async () => {
   assert.is(line('started child')?.['target'], 'one')
   assert.is(line('child exited')?.['code'], 0)
   assert.is(line('session started')?.['version'], '2025-06-18')
-  assert.is(line('session ended')?.['reason'], 'deleted by its client')
+  assert.is(line('session ended')?.['reason'], 'deleted by the client')
   assert.match(String(line('session ended')?.['age']), /^\d+ms$/)
 })
 

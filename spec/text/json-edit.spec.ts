@@ -1,4 +1,4 @@
-// Edits of JSON in place: what was asked for changes, and nothing else.
+// Edits of JSON in place: the edited values change, and nothing else.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -36,7 +36,7 @@ edit('changes a value and leaves every other byte', () => {
   assert.is(replaced(text, 'null'), 'null')
 })
 
-edit('changes several values, in whatever order they are named', () => {
+edit('changes several values in any order', () => {
   const bytes = Buffer.from('[10, 200, 3000]')
   const edits = [
     { from: 10, to: 14, text: '' },
@@ -47,7 +47,7 @@ edit('changes several values, in whatever order they are named', () => {
   assert.is(applyEdits(bytes, edits.toReversed()).toString(), '["äöü", 2, ]')
 })
 
-edit('puts text between bytes, and edits from the first to the last', () => {
+edit('inserts text between bytes, and edits from the first byte to the last', () => {
   const bytes = Buffer.from('[1]')
   assert.is(applyEdits(bytes, [{ from: 1, to: 1, text: '0,' }]).toString(), '[0,1]')
   const edits = [
@@ -60,7 +60,7 @@ edit('puts text between bytes, and edits from the first to the last', () => {
   assert.is(applyEdits(bytes, [{ from: 0, to: 3, text: '' }]).length, 0)
 })
 
-edit('never touches the bytes it was given, and returns them when there is nothing to do', () => {
+edit('never modifies its input, and returns it if there are no edits', () => {
   const bytes = Buffer.from('{"id":1}')
   assert.is(applyEdits(bytes, []), bytes)
   const same = applyEdits(bytes, [{ from: 6, to: 7, text: '2' }])
@@ -70,7 +70,7 @@ edit('never touches the bytes it was given, and returns them when there is nothi
   assert.is(bytes.toString(), '{"id":1}')
 })
 
-edit('holds that edits do not overlap and lie within the bytes', () => {
+edit('refuses edits that overlap or are outside the bytes', () => {
   const bytes = Buffer.from('[1,2,3]')
   const wrong: [from: number, to: number][][] = [
     [
@@ -103,12 +103,12 @@ edit('follows a path over members and items', () => {
   assert.equal(textsAt(' 1 '), ['1'])
 })
 
-edit('finds every member of a name, however its key is written', () => {
+edit('finds every member of a name, whichever way its key is escaped', () => {
   assert.equal(textsAt('{"a":1,"b":2,"\\u0061":3,"A":4}', 'a'), ['1', '3'])
   assert.equal(textsAt('{"a":{"b":1},"a":{"b":2,"b":3}}', 'a', 'b'), ['1', '2', '3'])
 })
 
-edit('gets nowhere by members that are missing and values of another kind', () => {
+edit('finds nothing for missing members and values of another kind', () => {
   const text = '{"a":[1,{"b":2}],"c":"[]","[]":[3],"d":null}'
   for (const path of ['x', 'a.b', 'a.x', 'c.[]', 'c.x', 'd.x', '[]', 'a.[].[]', 'd.[]', 'x.[].y'])
     assert.equal(textsAt(text, ...path.split('.')), [], path)
@@ -117,7 +117,7 @@ edit('gets nowhere by members that are missing and values of another kind', () =
 
 const TEXT = fc.string({ unit: fc.constantFrom('a', 'ü', '日', '😀', ' ') })
 
-edit('does to any bytes what replacing parts of the text does', () => {
+edit('has the same effect as replacing parts of the text', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(TEXT, TEXT, TEXT), { maxLength: 6 }), TEXT, (parts, last) => {
       let text = ''

@@ -1,4 +1,4 @@
-// Peeking at JSON on its way. JSON.parse is the judge of what is JSON and of what its members are.
+// Reading JSON while it passes. JSON.parse decides what is JSON and what its members are.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,10 +9,10 @@ import { fc } from '../support/fast-check.ts'
 import { splits } from '../support/splits.ts'
 import { jsonKeys } from '../support/json-keys.ts'
 
-/** What the owner of a peek heard, as text. */
-interface Heard {
+/** The calls that the owner of a `JsonPeek` received, as text. */
+interface PeekCalls {
   begun: string[]
-  /** `name=value` and where. */
+  /** `name=value`, and the range. */
   members: [text: string, from: number, to: number][]
   closed: number
   fault: [what: string, at: number] | null
@@ -23,34 +23,34 @@ type Interest = (name: string) => number
 const ALL: Interest = () => 1_000_000
 const NONE: Interest = () => NO_INTEREST
 
-function peeked(chunks: readonly Buffer[], interest: Interest): Heard {
-  const heard: Heard = { begun: [], members: [], closed: -1, fault: null, hasMembers: false }
+function peeked(chunks: readonly Buffer[], interest: Interest): PeekCalls {
+  const calls: PeekCalls = { begun: [], members: [], closed: -1, fault: null, hasMembers: false }
   const machine = new JsonPeek({
     begin: (name) => {
-      heard.begun.push(name)
+      calls.begun.push(name)
       return interest(name)
     },
     member: ({ name, from, to, value }) =>
-      heard.members.push([`${name}=${value === null ? '…' : value.toString()}`, from, to]),
-    closed: (at) => (heard.closed = at),
+      calls.members.push([`${name}=${value === null ? '…' : value.toString()}`, from, to]),
+    closed: (at) => (calls.closed = at),
     fault: (what, at) => {
-      assert.is(heard.fault, null, 'one fault at most')
-      heard.fault = [what, at]
+      assert.is(calls.fault, null, 'one fault at most')
+      calls.fault = [what, at]
     },
   })
   for (const chunk of chunks) {
-    // The bytes are gone after the call, and do not begin where their buffer does.
+    // The bytes are overwritten after the call, and do not start at the start of their buffer.
     const lent = Buffer.concat([Buffer.from('"{['), chunk, Buffer.from('\\"}')])
     machine.write(lent, 3, lent.length - 3)
     lent.fill(0)
   }
   machine.end()
-  assert.is(machine.isOver, heard.fault === null)
-  heard.hasMembers = machine.hasMembers
-  return heard
+  assert.is(machine.isOver, calls.fault === null)
+  calls.hasMembers = machine.hasMembers
+  return calls
 }
 
-function read(text: string, interest = ALL): Heard {
+function read(text: string, interest = ALL): PeekCalls {
   return peeked([Buffer.from(text)], interest)
 }
 
@@ -80,31 +80,31 @@ const OBJECTS: [text: string, members: string[]][] = [
   ],
 ]
 
-peek('tells the members of the root and where they lie, at every split', () => {
+peek('reports the members of the root and their ranges, at every split', () => {
   for (const [text, members] of OBJECTS) {
     const bytes = Buffer.from(text)
     for (const chunks of splits(bytes)) {
-      const heard = peeked(chunks, ALL)
-      assert.is(heard.fault, null, text)
+      const calls = peeked(chunks, ALL)
+      assert.is(calls.fault, null, text)
       assert.equal(
-        heard.members.map(([member]) => member),
+        calls.members.map(([member]) => member),
         members,
         text,
       )
-      for (const [member, from, to] of heard.members)
+      for (const [member, from, to] of calls.members)
         assert.is(bytes.toString('utf8', from, to), member.slice(member.indexOf('=') + 1))
-      assert.is(heard.closed, bytes.lastIndexOf('}'))
-      assert.is(heard.hasMembers, members.length > 0)
+      assert.is(calls.closed, bytes.lastIndexOf('}'))
+      assert.is(calls.hasMembers, members.length > 0)
     }
   }
 })
 
-peek('tolerates a byte order mark, and counts it', () => {
+peek('accepts a byte order mark, and counts it in offsets', () => {
   for (const chunks of splits(Buffer.from('\ufeff {"a":1}'))) {
-    const heard = peeked(chunks, ALL)
-    assert.is(heard.fault, null)
-    assert.equal(heard.members, [['a=1', 9, 10]])
-    assert.is(heard.closed, 10)
+    const calls = peeked(chunks, ALL)
+    assert.is(calls.fault, null)
+    assert.equal(calls.members, [['a=1', 9, 10]])
+    assert.is(calls.closed, 10)
   }
   assert.equal(read(' \ufeff{}').fault, ['no object at its root', 1])
   assert.equal(read('\ufeff\ufeff{}').fault, ['no object at its root', 3])
@@ -113,33 +113,33 @@ peek('tolerates a byte order mark, and counts it', () => {
 })
 
 const BROKEN: [text: string, what: string, at: number][] = [
-  ['', 'nothing in it', 0],
-  ['  \n', 'nothing in it', 3],
+  ['', 'no content', 0],
+  ['  \n', 'no content', 3],
   ['[]', 'no object at its root', 0],
   [' "a"', 'no object at its root', 1],
   ['null', 'no object at its root', 0],
   ['{', 'no end', 1],
   ['{"a":1', 'no end', 6],
   ['{"a":"b\\"}', 'no end', 10],
-  ['{a:1}', 'no name where one belongs', 1],
-  ['{"a":1,}', 'no name where one belongs', 7],
-  ['{,"a":1}', 'no name where one belongs', 1],
-  ['{"a" 1}', 'no colon behind a name', 5],
-  ['{"a"}', 'no colon behind a name', 4],
-  ['{"a":}', 'no value where one belongs', 5],
-  ['{"a"::1}', 'no value where one belongs', 5],
-  ['{"a":truE}', 'no value where one belongs', 8],
-  ['{"a":nul}', 'no value where one belongs', 8],
-  ['{"a":+1}', 'no value where one belongs', 5],
-  ['{"a":[1,]}', 'no value where one belongs', 8],
-  ['{"a":[,1]}', 'no value where one belongs', 6],
-  ['{"a":1 "b":2}', 'no comma behind a value', 7],
-  ['{"a":"b" x}', 'no comma behind a value', 9],
-  ['{"a":[1}', 'no comma behind a value', 7],
-  ['{"a":{"b":1]}', 'no comma behind a value', 11],
-  ['{"a":[1 2]}', 'no comma behind a value', 8],
-  ['{"a":1]', 'no comma behind a value', 6],
-  ['{"a":01}', 'no comma behind a value', 6],
+  ['{a:1}', 'no member name where one is expected', 1],
+  ['{"a":1,}', 'no member name where one is expected', 7],
+  ['{,"a":1}', 'no member name where one is expected', 1],
+  ['{"a" 1}', 'no colon after a name', 5],
+  ['{"a"}', 'no colon after a name', 4],
+  ['{"a":}', 'no value where one is expected', 5],
+  ['{"a"::1}', 'no value where one is expected', 5],
+  ['{"a":truE}', 'no value where one is expected', 8],
+  ['{"a":nul}', 'no value where one is expected', 8],
+  ['{"a":+1}', 'no value where one is expected', 5],
+  ['{"a":[1,]}', 'no value where one is expected', 8],
+  ['{"a":[,1]}', 'no value where one is expected', 6],
+  ['{"a":1 "b":2}', 'no comma after a value', 7],
+  ['{"a":"b" x}', 'no comma after a value', 9],
+  ['{"a":[1}', 'no comma after a value', 7],
+  ['{"a":{"b":1]}', 'no comma after a value', 11],
+  ['{"a":[1 2]}', 'no comma after a value', 8],
+  ['{"a":1]', 'no comma after a value', 6],
+  ['{"a":01}', 'no comma after a value', 6],
   ['{"a":-}', 'a bad number', 6],
   ['{"a":--1}', 'a bad number', 6],
   ['{"a":1.}', 'a bad number', 7],
@@ -149,32 +149,32 @@ const BROKEN: [text: string, what: string, at: number][] = [
   ['{"a":"\\x"}', 'a bad escape in a string', 7],
   ['{"a":"\\u00g0"}', 'a bad escape in a string', 10],
   ['{"a\\":1}', 'no end', 8],
-  ['{}{}', 'something behind its end', 2],
-  ['{"a":1} ,', 'something behind its end', 8],
-  ['{}\0', 'something behind its end', 2],
+  ['{}{}', 'content after its end', 2],
+  ['{"a":1} ,', 'content after its end', 8],
+  ['{}\0', 'content after its end', 2],
   ['{"a":1,"b":2,"a":3}', "'a' twice", 17],
   ['{"a":1,"\\u0061":"b"}', "'a' twice", 16],
 ]
 
-peek('tells what is wrong with all else, and where, at every split', () => {
+peek('reports what is wrong with other input, and where, at every split', () => {
   for (const [text, what, at] of BROKEN)
     for (const chunks of splits(Buffer.from(text)))
       assert.equal(peeked(chunks, ALL).fault, [what, at], text)
 })
 
-peek('says no more after a fault', () => {
-  const heard = peeked([Buffer.from('{"a":1,'), Buffer.from(']'), Buffer.from('"b":2}')], ALL)
-  assert.equal(heard.members.length, 1)
-  assert.is(heard.closed, -1)
-  assert.equal(heard.fault, ['no name where one belongs', 7])
+peek('reports nothing after a fault', () => {
+  const calls = peeked([Buffer.from('{"a":1,'), Buffer.from(']'), Buffer.from('"b":2}')], ALL)
+  assert.equal(calls.members.length, 1)
+  assert.is(calls.closed, -1)
+  assert.equal(calls.fault, ['no member name where one is expected', 7])
 })
 
-peek('does not mind a name twice that nobody is interested in, or that lies deeper', () => {
+peek('accepts a duplicate name that is not of interest or nested deeper', () => {
   assert.is(read('{"a":1,"a":2}', NONE).fault, null)
   assert.is(read('{"a":{"a":1,"a":2},"b":[{"a":1}]}').fault, null)
 })
 
-peek('keeps of a value as much as was asked for', () => {
+peek('copies values up to the requested length', () => {
   const text = '{"a":"1234","b":[1,2],"c":12345678,"d":{"e":1}}'
   const bounds: Record<string, number> = { a: 6, b: 4, c: 0, d: 7 }
   for (const chunks of splits(Buffer.from(text)))
@@ -189,14 +189,14 @@ peek('keeps of a value as much as was asked for', () => {
   assert.equal(some.begun, ['a', 'b', 'c', 'd'])
 })
 
-peek('knows names up to a bound, however they are spelt', () => {
-  const most = 'n'.repeat(MAX_NAME_BYTES)
+peek('reads names up to a bound, with and without escapes', () => {
+  const longest = 'n'.repeat(MAX_NAME_BYTES)
   const escaped = '\\u006e'.repeat(85)
-  for (const chunks of splits(Buffer.from(`{"${most}":1,"${most}x":2,"${escaped}":3,"b":4}`)))
-    assert.equal(peeked(chunks, ALL).begun, [most, 'n'.repeat(85), 'b'])
+  for (const chunks of splits(Buffer.from(`{"${longest}":1,"${longest}x":2,"${escaped}":3,"b":4}`)))
+    assert.equal(peeked(chunks, ALL).begun, [longest, 'n'.repeat(85), 'b'])
 })
 
-peek('goes as deep as it is allowed to, and no deeper', () => {
+peek('accepts nesting up to the limit, and no deeper', () => {
   const arrays = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
   assert.is(read(arrays(MAX_JSON_DEPTH - 1)).fault, null)
   assert.equal(read(arrays(MAX_JSON_DEPTH)).fault, ['values nested deeper than 512', 516])
@@ -206,7 +206,7 @@ peek('goes as deep as it is allowed to, and no deeper', () => {
   assert.is(read(`{"a":[${'[],'.repeat(1000)}[]]}`).fault, null)
 })
 
-peek('finds the end of a long string wherever it is cut', () => {
+peek('finds the end of a long string at every split', () => {
   for (const inside of [
     '\\"',
     '\\\\',
@@ -226,7 +226,7 @@ peek('finds the end of a long string wherever it is cut', () => {
     }
 })
 
-// Strings that need escaping, or look like what lies around them.
+// Strings that need escaping, or look like the structure around them.
 const STRING = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'é', '日', '😀', '"', '\\', '\n', '\0', '/', '{', ']') }),
   fc.constantFrom('model', '"model":"x"', '}', '{"model":1}', 'x'.repeat(70), '\\', '\\\\"'),
@@ -248,13 +248,13 @@ const OBJECT_TEXT = fc
 const CUTS = fc.array(fc.nat(), { maxLength: 4 })
 
 function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
-  const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort(
+  const positions = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort(
     (a, b) => a - b,
   )
-  return places.map((place, i) => bytes.subarray(places[i - 1] ?? 0, place))
+  return positions.map((position, i) => bytes.subarray(positions[i - 1] ?? 0, position))
 }
 
-peek('finds in any object, cut anywhere, the members that JSON.parse finds', () => {
+peek('finds the members that JSON.parse finds in any object, at any split', () => {
   fc.assert(
     fc.property(OBJECT_TEXT, CUTS, (text, cuts) => {
       const bytes = Buffer.from(text)
@@ -270,7 +270,7 @@ peek('finds in any object, cut anywhere, the members that JSON.parse finds', () 
       })
       for (const chunk of cutAt(bytes, cuts)) machine.write(chunk, 0, chunk.length)
       machine.end()
-      // A member without a name cannot be asked for.
+      // A member with an empty name cannot be of interest.
       const parsed = Object.entries(JSON.parse(text) as object).filter(([name]) => name !== '')
       assert.equal(found, new Map(parsed))
     }),
@@ -292,7 +292,7 @@ const PIECE = fc.constantFrom(
   ...['null', 'true', '\n', '\t', '\0', '\u001f', 'ü', '""', '[]', '{}', '"a":', '\\u00'],
 )
 
-peek('takes what JSON.parse takes of cut and changed texts', () => {
+peek('accepts of truncated and changed texts exactly those that JSON.parse accepts', () => {
   fc.assert(
     fc.property(
       OBJECT_TEXT,
@@ -308,7 +308,7 @@ peek('takes what JSON.parse takes of cut and changed texts', () => {
           text.substring(0, at) + piece + text.substring(at + removed),
         ]
         for (const each of changed) {
-          // A cut surrogate pair is written as U+FFFD, by both.
+          // A split surrogate pair becomes U+FFFD for both.
           const bytes = Buffer.from(each)
           const { fault } = peeked(cutAt(bytes, cuts), NONE)
           assert.is(fault === null, isObject(bytes.toString()), JSON.stringify(each))
@@ -319,7 +319,7 @@ peek('takes what JSON.parse takes of cut and changed texts', () => {
   )
 })
 
-peek('takes what JSON.parse takes of pieces in any order', () => {
+peek('accepts of random pieces exactly those that JSON.parse accepts', () => {
   fc.assert(
     fc.property(fc.array(PIECE, { maxLength: 8 }), (pieces) => {
       const text = `{"a":${pieces.join('')}}`

@@ -1,4 +1,4 @@
-// JSON read in place. JSON.parse is the judge of what is JSON, and of what lies where.
+// JSON read in place. JSON.parse decides what is JSON and where its parts are.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,7 +16,7 @@ import { jsonKeys } from '../support/json-keys.ts'
 
 const scan = suite('json scan')
 
-/** The text of the value, or null when there is none. */
+/** The text of the value, or null if there is none. */
 function read(text: string | Buffer): string | null {
   const bytes = Buffer.from(text)
   const span = findJsonValue(bytes)
@@ -36,7 +36,7 @@ function isParsed(text: string): boolean {
   }
 }
 
-function whole(text: string): [bytes: Buffer, value: ByteSpan] {
+function parsed(text: string): [bytes: Buffer, value: ByteSpan] {
   const bytes = Buffer.from(text)
   const value = findJsonValue(bytes)
   assert.ok(value, text)
@@ -45,17 +45,17 @@ function whole(text: string): [bytes: Buffer, value: ByteSpan] {
 
 /** Each member as `key=text`. */
 function members(text: string): string[] {
-  const [bytes, value] = whole(text)
+  const [bytes, value] = parsed(text)
   return listMembers(bytes, value).map((member) => `${member.key}=${textAt(bytes, member)}`)
 }
 
 function items(text: string): string[] {
-  const [bytes, value] = whole(text)
+  const [bytes, value] = parsed(text)
   return listItems(bytes, value).map((item) => textAt(bytes, item))
 }
 
 const NUMBERS = ['0', '-0', '7', '-12', '10', '0.5', '1.0', '1e2', '1E+2', '0e-1', '-1.25e10']
-const WORDS = ['true', 'false', 'null']
+const LITERALS = ['true', 'false', 'null']
 const STRINGS = [
   '""',
   '"a"',
@@ -84,7 +84,7 @@ const NESTED = [
 ]
 
 scan('finds a value of any kind, with white space around it', () => {
-  for (const text of [...NUMBERS, ...WORDS, ...STRINGS, ...NESTED])
+  for (const text of [...NUMBERS, ...LITERALS, ...STRINGS, ...NESTED])
     for (const around of ['', ' ', '\t\r\n ']) assert.is(read(around + text + around), text, text)
 })
 
@@ -100,24 +100,24 @@ const MALFORMED = [
   ...['[\f1]', '[\v1]', '[\u00a01]', '[1]\u2028', '// a\n1', '/**/1', '[1]#'],
 ]
 
-scan('refuses all else', () => {
+scan('refuses everything else', () => {
   for (const text of MALFORMED) {
     assert.is(isParsed(text), false, JSON.stringify(text))
     assert.is(read(text), null, JSON.stringify(text))
   }
 })
 
-scan('refuses every beginning of a value', () => {
+scan('refuses every incomplete value', () => {
   const text = '{"a": [1.5e-3, true, {"b\\u0041": "\\\\\\""}], "c": null}'
   for (const at of places(text.length)) assert.is(read(text.substring(0, at)), null)
 })
 
-scan('refuses bytes that are no UTF-8', () => {
+scan('refuses bytes that are not UTF-8', () => {
   for (const wrong of ['ff', 'c3', 'c328', 'c0af', 'e28228', 'eda080', 'f4908080', '80'])
     assert.is(read(Buffer.from(`22${wrong}22`, 'hex')), null, wrong)
 })
 
-scan('goes as deep as it is allowed to, and no deeper', () => {
+scan('accepts nesting up to the limit, and no deeper', () => {
   const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   assert.is(read(deep(MAX_JSON_DEPTH)), deep(MAX_JSON_DEPTH))
   assert.is(read(deep(MAX_JSON_DEPTH + 1)), null)
@@ -129,7 +129,7 @@ scan('goes as deep as it is allowed to, and no deeper', () => {
   assert.is(read(many), many)
 })
 
-scan('finds every special byte of a string at every place, however long the string is', () => {
+scan('finds every special byte of a string at every position and length', () => {
   const special: [byte: string, reads: boolean][] = [
     ['\\\\', true],
     ['\\"', true],
@@ -159,7 +159,7 @@ scan('reads from a part of a larger buffer', () => {
   }
 })
 
-scan('lists the members of an object, as often and in the order they occur', () => {
+scan('lists the members of an object, with duplicates and in order', () => {
   assert.equal(members('{}'), [])
   assert.equal(members(' { } '), [])
   assert.equal(members('{"a":1}'), ['a=1'])
@@ -207,14 +207,14 @@ scan('finds no members and no items in other values', () => {
   for (const text of ['1', '"[]"', 'null', '{"a":[1]}']) assert.equal(items(text), [], text)
 })
 
-scan('reads the text of strings, and of nothing else', () => {
-  for (const text of [...STRINGS, ...NUMBERS, ...WORDS, ...NESTED]) {
-    const parsed: unknown = JSON.parse(text)
-    assert.is(readJsonString(...whole(text)), typeof parsed === 'string' ? parsed : undefined, text)
+scan('reads the text of strings, and of no other value', () => {
+  for (const text of [...STRINGS, ...NUMBERS, ...LITERALS, ...NESTED]) {
+    const value: unknown = JSON.parse(text)
+    assert.is(readJsonString(...parsed(text)), typeof value === 'string' ? value : undefined, text)
   }
 })
 
-/** The value at the span, put together from members, items and strings. */
+/** The value at the span, rebuilt from members, items and strings. */
 function rebuilt(bytes: Buffer, value: ByteSpan): unknown {
   const first = bytes.toString('latin1', value.from, value.from + 1)
   if (first === '[') return listItems(bytes, value).map((item) => rebuilt(bytes, item))
@@ -223,7 +223,7 @@ function rebuilt(bytes: Buffer, value: ByteSpan): unknown {
   return readJsonString(bytes, value) ?? JSON.parse(textAt(bytes, value))
 }
 
-// Strings that reach over the places where the way of reading changes, with what needs escaping.
+// Strings that reach over the length at which the method of reading changes, with characters that need escaping.
 const STRING = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'é', '日', '😀', '"', '\\', '\n', '\0', '/', '{', ']') }),
   fc.integer({ min: 100, max: 300 }).map((length) => 'x'.repeat(length) + '\\"'),
@@ -247,7 +247,7 @@ scan('finds in any value what JSON.parse finds', () => {
   fc.assert(
     fc.property(JSON_TEXT, (text) => {
       assert.is(read(text), text)
-      assert.equal(rebuilt(...whole(text)), JSON.parse(text))
+      assert.equal(rebuilt(...parsed(text)), JSON.parse(text))
     }),
     { numRuns: 1000 },
   )
@@ -258,7 +258,7 @@ const PIECE = fc.constantFrom(
   ...['null', 'true', '\n', '\t', '\0', '\u001f', '\ufeff', 'ü', '""', '[]', '{}', '"a":', '\\u00'],
 )
 
-scan('takes what JSON.parse takes of cut and changed texts', () => {
+scan('accepts of truncated and changed texts exactly those that JSON.parse accepts', () => {
   fc.assert(
     fc.property(JSON_TEXT, fc.nat(), fc.nat(4), PIECE, (text, seed, removed, piece) => {
       const at = seed % (text.length + 1)
@@ -269,7 +269,7 @@ scan('takes what JSON.parse takes of cut and changed texts', () => {
         text.substring(0, at) + piece + text.substring(at + removed),
       ]
       for (const each of changed) {
-        // A cut surrogate pair is written as U+FFFD, by both.
+        // A split surrogate pair becomes U+FFFD for both.
         const written = Buffer.from(each).toString()
         assert.is(read(each) !== null, isParsed(written), JSON.stringify(each))
       }
@@ -278,7 +278,7 @@ scan('takes what JSON.parse takes of cut and changed texts', () => {
   )
 })
 
-scan('takes what JSON.parse takes of pieces in any order', () => {
+scan('accepts of random pieces exactly those that JSON.parse accepts', () => {
   fc.assert(
     fc.property(fc.array(PIECE, { maxLength: 8 }), (pieces) => {
       const text = pieces.join('')

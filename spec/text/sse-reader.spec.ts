@@ -1,4 +1,4 @@
-// Event streams: bytes on the left, what their reader is told on the right, at every split.
+// Event streams: bytes on the left, the calls of the owner on the right, at every split.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,20 +6,20 @@ import { EventReader } from '../../lib/text/sse-reader.ts'
 import { fc } from '../support/fast-check.ts'
 import { splits } from '../support/splits.ts'
 
-type Told = [name: string, data: string, id: string | null] | number | 'too long'
+type OwnerCall = [name: string, data: string, id: string | null] | number | 'too long'
 
-/** What the owner is told of these chunks, each of which is overwritten once it was read. */
-function read(chunks: readonly Buffer[], maxBytes = 1000): Told[] {
-  const told: Told[] = []
+/** The calls for these chunks, each of which is overwritten after it was read. */
+function read(chunks: readonly Buffer[], maxBytes = 1000): OwnerCall[] {
+  const calls: OwnerCall[] = []
   const kept: [Buffer, string][] = []
   const reader = new EventReader(
     {
       event: (name, data, id) => {
-        told.push([name, data.toString('latin1'), id])
+        calls.push([name, data.toString('latin1'), id])
         kept.push([data, data.toString('latin1')])
       },
-      retry: (ms) => told.push(ms),
-      tooLong: () => told.push('too long'),
+      retry: (ms) => calls.push(ms),
+      tooLong: () => calls.push('too long'),
     },
     maxBytes,
   )
@@ -29,32 +29,32 @@ function read(chunks: readonly Buffer[], maxBytes = 1000): Told[] {
     passing.fill('data: overwritten\n\n')
   }
   for (const [data, text] of kept) assert.is(data.toString('latin1'), text, 'data was kept')
-  return told
+  return calls
 }
 
-function holds(wire: string, told: Told[], maxBytes?: number): void {
+function holds(wire: string, calls: OwnerCall[], maxBytes?: number): void {
   for (const chunks of splits(Buffer.from(wire, 'latin1')))
-    assert.equal(read(chunks, maxBytes), told, JSON.stringify([wire, chunks[0]?.length]))
+    assert.equal(read(chunks, maxBytes), calls, JSON.stringify([wire, chunks[0]?.length]))
 }
 
-/** The same in every mix of line ends; the wire is written with LF. */
-function holdsInAllLineEnds(wire: string, told: Told[]): void {
-  for (const end of ['\n', '\r\n', '\r']) holds(wire.replaceAll('\n', end), told)
+/** The same with every mix of line ends; `wire` is written with LF. */
+function holdsInAllLineEnds(wire: string, calls: OwnerCall[]): void {
+  for (const end of ['\n', '\r\n', '\r']) holds(wire.replaceAll('\n', end), calls)
   const mixes = ['\r\n', '\n', '\r', '\r\n', '\r', '\n']
-  // LF behind CR would be one line end, where two are meant.
+  // An LF after a CR would be one line end, where two are meant.
   let last = ''
   let next = 0
   const mixed = wire.replace(/\n/g, (_lf, at: number) => {
-    const isBehindCr = last === '\r' && wire[at - 1] === '\n'
-    if (isBehindCr && mixes[next % mixes.length] === '\n') next++
+    const isAfterCr = last === '\r' && wire[at - 1] === '\n'
+    if (isAfterCr && mixes[next % mixes.length] === '\n') next++
     return (last = mixes[next++ % mixes.length]!)
   })
-  holds(mixed, told)
+  holds(mixed, calls)
 }
 
 const events = suite('event reader')
 
-const STREAMS: [wire: string, told: Told[]][] = [
+const STREAMS: [wire: string, calls: OwnerCall[]][] = [
   ['data: a\n\n', [['', 'a', null]]],
   ['data:a\n\n', [['', 'a', null]]],
   ['data:  a \n\n', [['', ' a ', null]]],
@@ -99,21 +99,21 @@ const STREAMS: [wire: string, told: Told[]][] = [
 ]
 
 events('reads events with every kind of line end, at every split', () => {
-  for (const [wire, told] of STREAMS) holdsInAllLineEnds(wire, told)
+  for (const [wire, calls] of STREAMS) holdsInAllLineEnds(wire, calls)
 })
 
-events('takes an event without data for none, but keeps its id and not its name', () => {
+events('does not report an event without data, but keeps its id and drops its name', () => {
   holdsInAllLineEnds('event: add\nid: 7\n\ndata: a\n\n', [['', 'a', '7']])
   holdsInAllLineEnds('event: add\n\n: only\n\n\n', [])
 })
 
-events('drops an event that is not finished', () => {
+events('drops an incomplete event', () => {
   for (const wire of ['data: a', 'data: a\n', 'data: a\r', 'data: a\r\n', 'd', ': a\nid: 1\n'])
     holds(wire, [])
   holds('data: a\n\ndata: b\nevent: c\n', [['', 'a', null]])
 })
 
-events('tells of an event as soon as its empty line has begun', () => {
+events('reports an event as soon as its empty line begins', () => {
   holds('data: a\n\n', [['', 'a', null]])
   holds('data: a\r\r', [['', 'a', null]])
   holds('data: a\r\n\r', [['', 'a', null]])
@@ -123,7 +123,7 @@ events('tells of an event as soon as its empty line has begun', () => {
   ])
 })
 
-events('ignores fields that nobody knows', () => {
+events('ignores unknown fields', () => {
   const lines = [
     'dat: x',
     'datas: x',
@@ -148,12 +148,12 @@ events('ignores fields that nobody knows', () => {
   }
 })
 
-events('ignores an id that holds NUL', () => {
+events('ignores an id that contains NUL', () => {
   holds('id: 1\nid: 2\0\nid:\0\ndata: a\n\n', [['', 'a', '1']])
   holds('id: \0\ndata: a\n\n', [['', 'a', null]])
 })
 
-events('tells of a retry that is all digits, at once and without an event', () => {
+events('reports a retry of digits only, at once and without an event', () => {
   holdsInAllLineEnds('retry: 1500\n', [1500])
   holdsInAllLineEnds('retry:0\ndata: a\nretry: 007\n\n', [0, 7, ['', 'a', null]])
   holds(`retry: ${'9'.repeat(400)}\n`, [Number.MAX_SAFE_INTEGER])
@@ -162,7 +162,7 @@ events('tells of a retry that is all digits, at once and without an event', () =
   holds('retry\n', [])
 })
 
-events('passes over a byte order mark, but only a whole one and only at the start', () => {
+events('skips a byte order mark, if it is complete and at the start', () => {
   holdsInAllLineEnds('\xef\xbb\xbfdata: a\n\n', [['', 'a', null]])
   holdsInAllLineEnds('\xef\xbb\xbf: a\n\xef\xbb\xbfdata: a\n\n', [])
   holdsInAllLineEnds('\xef\xbb\xbf\xef\xbb\xbfdata: a\ndata: b\n\n', [['', 'b', null]])
@@ -172,7 +172,7 @@ events('passes over a byte order mark, but only a whole one and only at the star
   holdsInAllLineEnds('data: \xef\xbb\xbf\n\n', [['', '\xef\xbb\xbf', null]])
 })
 
-events('leaves the bytes of data alone, and reads names and ids as UTF-8', () => {
+events('keeps the bytes of data, and reads names and ids as UTF-8', () => {
   const codes = Array.from({ length: 256 }, (_x, byte) => byte)
   const other = String.fromCharCode(...codes.filter((byte) => byte !== 10 && byte !== 13))
   holds(`data: ${other}\n\n`, [['', other, null]])
@@ -181,7 +181,7 @@ events('leaves the bytes of data alone, and reads names and ids as UTF-8', () =>
   holds('event: \xff\nid: \xff\ndata: \xff\n\n', [['\ufffd', '\xff', '\ufffd']])
 })
 
-events('gives up, once and for good, when the data of an event is above the bound', () => {
+events('stops for good when the data of an event is over the bound', () => {
   holds('data: 12345\n\n', [['', '12345', null]], 5)
   holds('data: 123456\n\ndata: a\n\nretry: 5\n', ['too long'], 5)
   holds('data: 12\ndata: 34\n\n', [['', '12\n34', null]], 5)
@@ -191,18 +191,18 @@ events('gives up, once and for good, when the data of an event is above the boun
   holds('data: 1\n\ndata: 123456', [['', '1', null], 'too long'], 5)
 })
 
-events('bounds each event by itself, and holds nothing of what it ignores', () => {
+events('bounds each event separately, and holds nothing of what it ignores', () => {
   const wire = `data: 12345\n\n:${'c'.repeat(20)}\n${'x'.repeat(20)}: ${'y'.repeat(20)}\nid: 12345\n`
-  const told: Told = ['', '12345', null]
-  holds(`${wire}event: 12345\ndata: 12345\n\n`, [told, ['12345', '12345', '12345']], 5)
+  const calls: OwnerCall = ['', '12345', null]
+  holds(`${wire}event: 12345\ndata: 12345\n\n`, [calls, ['12345', '12345', '12345']], 5)
 })
 
-events('gives up when another field is above the bound', () => {
+events('stops when another field is over the bound', () => {
   for (const field of ['event', 'id', 'retry'])
     holds(`${field}: 123456\ndata: a\n\n`, ['too long'], 5)
 })
 
-events('puts an event together from very many pieces in no time', () => {
+events('joins an event of very many pieces in linear time', () => {
   const length = 2_000_000
   const started = process.cpuUsage()
   let data: Buffer = Buffer.alloc(0)
@@ -219,7 +219,7 @@ events('puts an event together from very many pieces in no time', () => {
   assert.is(data.length, length)
   assert.ok(data.every((byte) => byte === letter[0]))
   const { user, system } = process.cpuUsage(started)
-  // Copying all that came before for each piece would be 2 TB.
+  // Copying everything before each piece would be 2 TB.
   assert.ok(user + system < 10_000_000, `${user + system} us`)
 })
 
@@ -227,24 +227,24 @@ function utf8(text: string): string {
   return Buffer.from(text, 'latin1').toString()
 }
 
-/** The standard's own algorithm, over the whole text at once. */
-function modelOf(text: string): Told[] {
-  const told: Told[] = []
+/** The algorithm of the standard, over the whole text at once. */
+function modelOf(text: string): OwnerCall[] {
+  const calls: OwnerCall[] = []
   let [name, data, id]: [string, string[], string | null] = ['', [], null]
   const lines = text.replace(/^\xef\xbb\xbf/, '').split(/\r\n|\n|\r/)
   for (const line of lines.slice(0, -1)) {
     const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line)!
     if (line === '') {
-      if (data.length > 0) told.push([name, data.join('\n'), id])
+      if (data.length > 0) calls.push([name, data.join('\n'), id])
       name = ''
       data = []
     } else if (field === 'data') data.push(value)
     else if (field === 'event') name = utf8(value)
     else if (field === 'id' && !value.includes('\0')) id = utf8(value)
     else if (field === 'retry' && /^[0-9]+$/.test(value))
-      told.push(Math.min(Number(value), Number.MAX_SAFE_INTEGER))
+      calls.push(Math.min(Number(value), Number.MAX_SAFE_INTEGER))
   }
-  return told
+  return calls
 }
 
 const PIECE = fc.constantFrom(
@@ -252,17 +252,17 @@ const PIECE = fc.constantFrom(
   ...['data: ', 'data:x\n', 'event: e\n', 'id: 1\r\n', 'retry: 10\r', 'a', '12', '\0', ':c\n'],
 )
 
-events('finds in any stream, cut anywhere, what the standard finds', () => {
+events('finds what the standard finds in any stream, at any split', () => {
   fc.assert(
     fc.property(fc.array(PIECE, { maxLength: 25 }), fc.array(fc.nat(60)), (pieces, cuts) => {
       const text = pieces.join('')
       const wire = Buffer.from(text, 'latin1')
-      const places = [
+      const positions = [
         0,
         ...cuts.filter((at) => at < wire.length).sort((a, b) => a - b),
         wire.length,
       ]
-      const chunks = places.slice(1).map((at, i) => wire.subarray(places[i], at))
+      const chunks = positions.slice(1).map((at, i) => wire.subarray(positions[i], at))
       assert.equal(read(chunks), modelOf(text), JSON.stringify(text))
     }),
     { numRuns: 5000 },

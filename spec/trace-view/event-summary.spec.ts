@@ -75,10 +75,10 @@ summary('explains decisions', () => {
   assert.is(said(route), 'Route: no route matched, 1 evaluated')
   const failed = { type: 'backendCallResult', status: null, error: 'cannot connect' }
   assert.is(said(failed, { severity: 'error' }), 'Backend Result: failed: cannot connect')
-  const left = { type: 'backendCallResult', status: null, error: 'the request was over first' }
+  const left = { type: 'backendCallResult', status: null, error: 'the request ended first' }
   assert.is(
     said(left, { severity: 'info', eventStart: 0, eventEnd: 2_000 }),
-    'Backend Result: no response in 2.0 ms: the request was over first',
+    'Backend Result: no response in 2.0 ms: the request ended first',
   )
   assert.is(said({ type: 'cel', expr: 'a', result: { error: 'b' } }), 'CEL: a: b')
   assert.is(said({ type: 'eventsDropped', count: 3 }), 'Events Dropped: 3 events dropped')

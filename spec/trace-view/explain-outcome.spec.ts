@@ -217,7 +217,7 @@ explaining('lists further facts worth a look', () => {
     step(1, { type: 'llmRequestDetected', requestModel: 'small', streaming: true }),
     step(2, { type: 'llmRouteResolved', provider: 'mock', routeType: 'completions' }),
     failed('gone', 'error'),
-    failed('the request was over first', 'info'),
+    failed('the request ended first', 'info'),
     step(4, { type: 'llmUsage', usage: { input: 16, output: 14 } }),
     step(5, { type: 'authorizationResult', rules: [], result: 'deny' }),
     step(6, { type: 'eventsDropped', count: 3 }),

@@ -1,4 +1,4 @@
-// Bodies in a trace: copied within a bound as they pass, and never held up.
+// Bodies in a trace: copied up to a bound as they pass, and never delayed.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -20,7 +20,7 @@ function smallTo(backend: { port: number }): string {
   return `config: { trace: { maxBodyBytes: 1024 } }\n${routeTo(backend)}`
 }
 
-trace('a longer body is cut, and says so; everybody else has it whole', async () => {
+trace('a longer body is truncated in the trace only', async () => {
   const backend = await stage.backend([
     { wait: /x{1030}$/ },
     { send: `HTTP/1.1 200 OK\r\ncontent-length: 1025\r\n\r\n${'y'.repeat(1025)}` },
@@ -45,7 +45,7 @@ trace('a longer body is cut, and says so; everybody else has it whole', async ()
   assert.is(textOf(watched.the('bodySnapshot response')), 'y'.repeat(1024))
 })
 
-trace('a body that fits exactly is not cut', async () => {
+trace('a body of exactly the bound is not truncated', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: `HTTP/1.1 200 OK\r\ncontent-length: 1024\r\n\r\n${'y'.repeat(1024)}` },
@@ -65,7 +65,7 @@ const STREAM: Step[] = [
   { send: '3\r\ntwo\r\n0\r\n\r\n' },
 ]
 
-trace('a stream arrives piece by piece, and is shown without its framing', async () => {
+trace('a stream is shown without its framing', async () => {
   const backend = await stage.backend(STREAM)
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -95,7 +95,7 @@ trace('a chunked request is shown as the backend reads it', async () => {
   assert.is(textOf(watched.the('bodySnapshot final request')), 'onetwo')
 })
 
-trace('an upgraded connection is told to its end, without what passes on it', async () => {
+trace('an upgraded connection is traced to its end, without its bytes', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nhello' },

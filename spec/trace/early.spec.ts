@@ -1,4 +1,4 @@
-// Requests that no backend hears of: what the trace says about who answered instead, and why.
+// Requests that never reach a backend: what the trace shows about the policy that answered, and why.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,7 +8,7 @@ import type { RunningGateway } from '../support/gateway.ts'
 import { Signer } from '../support/signer.ts'
 import { Watched } from '../support/watched.ts'
 
-const trace = suite('trace of early answers')
+const trace = suite('trace of early responses')
 const stage = new Stage()
 trace.after.each(() => stage.clear())
 
@@ -23,7 +23,7 @@ const TO_ROUTE = [
 const END = ['responseSnapshot final response', 'bodySnapshot response', 'requestFinished']
 const EMPTY_END = END.filter((words) => words !== 'bodySnapshot response')
 
-/** One route with these policies, and a backend that nobody reaches. */
+/** One route with these policies, and a backend that is never reached. */
 async function guarded(policies: string): Promise<RunningGateway> {
   return stage.gateway(
     `routes: [{ name: all, backends: [{ host: 127.0.0.1:1 }], policies: { ${policies} } }]\n`,
@@ -37,14 +37,14 @@ async function traced(gateway: RunningGateway, ...lines: string[]): Promise<[num
   return [status, watched]
 }
 
-/** What the policy did that answered. */
+/** The result of the policy that answered. */
 function resultOf(watched: Watched, kind: string): unknown {
   return watched.the(`policy ${kind}`)['result']
 }
 
 const UNSAID = { snapshot: null }
 
-/** Limits tell on the answer what is left. */
+/** A limit adds headers to the response. */
 const ANSWERED = ['policy localRateLimit']
 
 const AUTH: readonly [kind: string, policies: string][] = [
@@ -70,7 +70,7 @@ for (const [kind, policies] of AUTH)
     assert.is(watched.events.at(-1)?.severity, 'warn')
   })
 
-trace('a token that is not required and not there is a policy that was skipped', async () => {
+trace('a policy is skipped if an optional token is missing', async () => {
   const jwt =
     'jwtAuth: { mode: optional, issuer: https://i, jwks: { url: "http://127.0.0.1:1/keys" } }, ' +
     'apiKey: { mode: optional, keys: [{ key: k1 }] }, cors: { allowOrigins: ["*"] }, ' +
@@ -87,7 +87,7 @@ trace('a token that is not required and not there is a policy that was skipped',
   assert.equal(resultOf(watched, 'cors'), { type: 'skip', reason: 'the request has no Origin' })
 })
 
-trace('403, with every rule and whether it held', async () => {
+trace('403 shows every rule and whether it held', async () => {
   const signer = await Signer.make('ES256', 'k')
   const jwks = JSON.stringify({ keys: [signer.jwk] })
   const gateway = await guarded(
@@ -124,7 +124,7 @@ trace('403, with every rule and whether it held', async () => {
   assert.is(claims['sub'], 'alice')
 })
 
-trace('404 where no listener is for the host', async () => {
+trace('404 if no listener has the host', async () => {
   const gateway = await stage.gateway(
     'gateways: { default: { port: ${PORT}, address: 127.0.0.1, listeners: [{ hostname: b }] } }\n' +
       'routes: [{ policies: { directResponse: { status: 200 } } }]\n',
@@ -135,7 +135,7 @@ trace('404 where no listener is for the host', async () => {
   assert.is(watched.the('requestFinished')['error'], 'listener not found')
 })
 
-trace('404 where no route fits, with those that were looked at', async () => {
+trace('404 if no route matches shows the evaluated routes', async () => {
   const gateway = await stage.gateway(
     'routes:\n' +
       '- { name: b, matches: [{ path: { exact: /b } }], policies: { directResponse: { status: 200 } } }\n' +
@@ -153,7 +153,7 @@ trace('404 where no route fits, with those that were looked at', async () => {
   })
 })
 
-trace('429, with the bucket and what is left in it', async () => {
+trace('429 shows the bucket and what is left in it', async () => {
   const gateway = await guarded(
     'localRateLimit: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: 60s, ' +
       `key: 'request.headers["x-user"]' }], directResponse: { status: 204 }`,
@@ -185,7 +185,7 @@ trace('429, with the bucket and what is left in it', async () => {
   assert.is(second.the('rateLimit')['remaining'], 0)
 })
 
-trace('a bucket that is known by a credential is not named', async () => {
+trace('a bucket whose key is a credential is redacted', async () => {
   const gateway = await guarded(
     'localRateLimit: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: 60s, ' +
       `key: 'request.headers["authorization"]' }], directResponse: { status: 204 }`,

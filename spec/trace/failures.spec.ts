@@ -1,4 +1,4 @@
-// Requests that go wrong on their way: the trace says where, and always comes to its end.
+// Requests that fail: the trace shows where, and always ends.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,18 +15,18 @@ const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const POST = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhello'
 const LAST = ['responseSnapshot final response', 'bodySnapshot response', 'requestFinished']
 
-/** What came behind the choice of a backend. */
-function behind(watched: Watched): string[] {
+/** The events after the selection of a backend. */
+function eventsAfterSelection(watched: Watched): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
 
-/** Severities of the events of a type. */
+/** The severity of the first event of a type. */
 function severityOf(watched: Watched, type: string): string | undefined {
   return watched.events.find(({ message }) => message.type === type)?.severity
 }
 
-trace('nobody listens at the backend', async () => {
+trace('the backend refuses connections', async () => {
   const backend = await stage.backend([])
   const { port } = backend
   await backend.close()
@@ -35,7 +35,7 @@ trace('nobody listens at the backend', async () => {
   const client = await stage.client(gateway)
   client.send(GET)
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'requestSnapshot final request',
     'backendCallStart',
     'backendCallResult',
@@ -58,7 +58,7 @@ trace('the backend does not answer in time', async () => {
   const client = await stage.client(gateway)
   client.send(POST)
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'requestSnapshot final request',
     'backendCallStart',
     'bodySnapshot final request',
@@ -68,14 +68,14 @@ trace('the backend does not answer in time', async () => {
   assert.is(watched.the('requestFinished')['status'], 504)
 })
 
-trace('the request as a whole takes too long: the call ends before the answer', async () => {
+trace('the request times out: the call ends before the response', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend, 'timeout: { requestTimeout: 20ms }'))
   const watched = Watched.at(gateway)
   const client = await stage.client(gateway)
   client.send(GET)
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'requestSnapshot final request',
     'backendCallStart',
     'backendCallResult',
@@ -86,7 +86,7 @@ trace('the request as a whole takes too long: the call ends before the answer', 
 
 const HALF: Step[] = [{ wait: HEAD }, { send: 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf' }]
 
-trace('the backend is cut in the middle of its body: what came of it is shown', async () => {
+trace('the backend fails in the middle of its body: the received part is shown', async () => {
   const backend = await stage.backend([...HALF, { reset: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -103,7 +103,7 @@ trace('the backend is cut in the middle of its body: what came of it is shown', 
   assert.is(severityOf(watched, 'requestFinished'), 'error')
 })
 
-trace('the client leaves before there is an answer', async () => {
+trace('the client disconnects before there is a response', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -112,7 +112,7 @@ trace('the client leaves before there is an answer', async () => {
   await backend.until((text) => HEAD.test(text))
   client.reset()
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'requestSnapshot final request',
     'backendCallStart',
     'backendCallResult',
@@ -124,7 +124,7 @@ trace('the client leaves before there is an answer', async () => {
   assert.is(finished['error'], 'client_closed')
 })
 
-trace('the client leaves in the middle of the answer', async () => {
+trace('the client disconnects in the middle of the response', async () => {
   const backend = await stage.backend([...HALF, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -138,7 +138,7 @@ trace('the client leaves in the middle of the answer', async () => {
 })
 
 trace(
-  'an answer that comes before the request is whole: what was sent of that is shown',
+  'a response before the end of the request: the sent part of the request is shown',
   async () => {
     const backend = await stage.backend([
       { wait: /hel/ },
@@ -150,15 +150,15 @@ trace(
     const client = await stage.client(gateway)
     client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhel')
     await watched.all()
-    const told = behind(watched)
-    assert.is(told.filter((words) => words === 'bodySnapshot final request').length, 1)
-    assert.is(told.at(-1), 'requestFinished')
+    const events = eventsAfterSelection(watched)
+    assert.is(events.filter((words) => words === 'bodySnapshot final request').length, 1)
+    assert.is(events.at(-1), 'requestFinished')
     const { body } = watched.the('bodySnapshot final request')
     assert.is(Buffer.from(String(body), 'base64').toString(), 'hel')
   },
 )
 
-trace('a try that failed and one that did not are told one after the other', async () => {
+trace('a failed attempt and a successful one follow each other', async () => {
   const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
   const backend = await stage.backend(
     [{ wait: /hello/ }, { reset: true }],
@@ -170,12 +170,12 @@ trace('a try that failed and one that did not are told one after the other', asy
   const client = await stage.client(gateway)
   client.send(POST)
   await watched.all()
-  const asked = ['requestSnapshot final request', 'backendCallStart', 'bodySnapshot final request']
-  assert.equal(behind(watched), [
-    ...asked,
+  const call = ['requestSnapshot final request', 'backendCallStart', 'bodySnapshot final request']
+  assert.equal(eventsAfterSelection(watched), [
+    ...call,
     'backendCallResult',
     'policySelection backend',
-    ...asked,
+    ...call,
     'backendCallResult',
     'responseSnapshot raw response',
     'responseSnapshot backend response ready',

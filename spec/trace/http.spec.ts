@@ -1,4 +1,4 @@
-// The events of requests to HTTP backends, in the order of spec.md §6, and how failures show in them.
+// The events of requests to HTTP backends, in the order of spec.md §6, and how failures appear in them.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -40,7 +40,7 @@ function decoded(message: Record<string, unknown>): string {
   return Buffer.from(String(message['body']), 'base64').toString()
 }
 
-trace('tells every row of the table once, in its order', async () => {
+trace('has every event of the table once, in its order', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -60,7 +60,7 @@ trace('tells every row of the table once, in its order', async () => {
   })
 })
 
-trace('shows what rules read of a request: names, place and who sent it', async () => {
+trace('shows what rules read of a request', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -102,7 +102,7 @@ trace('shows what rules read of a request: names, place and who sent it', async 
   })
 })
 
-trace('names the policies that are there, and limits only where there are some', async () => {
+trace('lists the configured policies, and limits only if there are some', async () => {
   const limit = 'localRateLimit: [{ maxTokens: 2, tokensPerFill: 2, fillInterval: 1h }]'
   for (const [policies, names] of [
     ['', []],
@@ -118,7 +118,7 @@ trace('names the policies that are there, and limits only where there are some',
   }
 })
 
-trace('counts microseconds from the start, and how long the backend took', async () => {
+trace('has microseconds since the start, and the duration of the backend call', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -142,7 +142,7 @@ trace('counts microseconds from the start, and how long the backend took', async
   assert.match(String(proxy['upstreamDuration']), /^\d+\.\d{6}s$/)
 })
 
-trace('tells the same of an HTTP/2 client', async () => {
+trace('has the same events for an HTTP/2 client', async () => {
   const backend = await stage.backend([{ wait: /hello/ }, { send: OK }])
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
@@ -154,7 +154,7 @@ trace('tells the same of an HTTP/2 client', async () => {
   assert.is(watched.state('requestSnapshot initial request', 'request')['version'], 'HTTP/2')
 })
 
-trace('repeats the part of the backend when it is asked again', async () => {
+trace('repeats the events of the backend call for a retry', async () => {
   const backend = await stage.backend([
     { wait: /hello/ },
     { send: 'HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n' },
@@ -178,17 +178,17 @@ trace('repeats the part of the backend when it is asked again', async () => {
   ])
 })
 
-trace('has no body snapshot where there is no body', async () => {
+trace('has no body snapshot without a body', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: 'HTTP/1.1 204 No Content\r\n\r\n' }])
   const gateway = await stage.gateway(routeTo(backend))
   const watched = Watched.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-  const told = await watched.told()
-  assert.not.ok(told.some((words) => words.startsWith('bodySnapshot')))
+  const events = await watched.told()
+  assert.not.ok(events.some((words) => words.startsWith('bodySnapshot')))
 })
 
-trace('shows each step as it left the request, and what is sent to the backend', async () => {
+trace('shows the request after each step, and what is sent to the backend', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: OK }])
   const gateway = await stage.gateway(
     routeTo(
@@ -201,10 +201,10 @@ trace('shows each step as it left the request, and what is sent to the backend',
   const watched = Watched.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET /old HTTP/1.1\r\nhost: a\r\n\r\n')
-  const told = await watched.told()
-  const between = told.slice(
-    told.indexOf('policySelection route') + 1,
-    told.indexOf('policySelection backend'),
+  const events = await watched.told()
+  const between = events.slice(
+    events.indexOf('policySelection route') + 1,
+    events.indexOf('policySelection backend'),
   )
   assert.equal(between, [
     'cel',
@@ -238,7 +238,7 @@ trace('shows each step as it left the request, and what is sent to the backend',
   assert.is((last['headers'] as Record<string, string>)['x-c'], 'd')
 })
 
-trace('one watcher sees one request, in the order they came', async () => {
+trace('gives each watcher one request, in the order of the watchers', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: OK }, { again: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const watchers = [Watched.at(gateway), Watched.at(gateway)]

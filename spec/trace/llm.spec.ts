@@ -1,4 +1,4 @@
-// Requests to LLM providers in a trace: what was asked, who was asked in turn, and what it came to.
+// Requests to LLM providers in a trace: the request, the providers called, and the usage.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,18 +14,18 @@ trace.after.each(() => stage.clear())
 const ASKED = ['requestSnapshot final request', 'backendCallStart', 'bodySnapshot final request']
 const ANSWERED = ['backendCallResult', 'responseSnapshot raw response']
 
-function behind(watched: Watched): string[] {
+function eventsAfterSelection(watched: Watched): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
 
-trace('what is asked for, the limit, the call, and the usage that settled it', async () => {
+trace('shows the request, the limit, the call, and the usage', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(9, 3))))
   const gateway = await stage.gateway(aiRoute(backend, { policies: tokens(1000) }))
   const watched = Watched.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'llmRequestDetected',
     'rateLimit',
     'llmRouteResolved',
@@ -64,7 +64,7 @@ trace('what is asked for, the limit, the call, and the usage that settled it', a
   assert.is(watched.state('requestSnapshot final request', 'llm')['requestModel'], 'm')
 })
 
-trace('the body is shown as the provider gets it, behind every edit', async () => {
+trace('shows the body as the provider gets it, after every edit', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
   const entry = 'name: p, provider: { openAI: { model: other } }'
   const gateway = await stage.gateway(aiRoute(backend, { entry }))
@@ -77,7 +77,7 @@ trace('the body is shown as the provider gets it, behind every edit', async () =
   assert.is(sent, backend.requests[0]?.body.toString())
 })
 
-trace('a provider that fails, and the next one that does not', async () => {
+trace('shows a failing provider and the next one', async () => {
   const one = stage.add(await LlmBackend.start(answers.fails(503)))
   const two = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
   const group = (name: string, { port }: LlmBackend): string =>
@@ -88,7 +88,7 @@ trace('a provider that fails, and the next one that does not', async () => {
   const watched = Watched.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
-  assert.equal(behind(watched).slice(0, 11), [
+  assert.equal(eventsAfterSelection(watched).slice(0, 11), [
     'llmRequestDetected',
     'llmRouteResolved',
     ...ASKED,
@@ -104,12 +104,12 @@ trace('a provider that fails, and the next one that does not', async () => {
 
 const MOCK = 'routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]\n'
 
-trace('the mock provider is called like any other, by its name', async () => {
+trace('shows a call to the mock provider like any other', async () => {
   const gateway = await stage.gateway(MOCK)
   const watched = Watched.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'llmRequestDetected',
     'llmRouteResolved',
     ...ASKED,
@@ -127,7 +127,7 @@ trace('the mock provider is called like any other, by its name', async () => {
   assert.equal([status, error], [200, null])
 })
 
-trace('what the mock provider refuses has the status of the refusal', async () => {
+trace('shows the status of a refusal of the mock provider', async () => {
   const gateway = await stage.gateway(MOCK)
   const watched = Watched.at(gateway)
   await post(gateway, '{"model":"m"}')
@@ -137,14 +137,14 @@ trace('what the mock provider refuses has the status of the refusal', async () =
   assert.is(severity, 'warn')
 })
 
-trace('429 of a token limit: no provider is asked', async () => {
+trace('shows no provider call after a 429 of a token limit', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(9, 3))))
   const gateway = await stage.gateway(aiRoute(backend, { policies: tokens(1) }))
   await post(gateway, chatAsking())
   const watched = Watched.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'llmRequestDetected',
     'rateLimit',
     'policy localRateLimit',

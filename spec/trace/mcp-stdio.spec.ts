@@ -1,4 +1,4 @@
-// Messages to child processes in a trace: each is a call in the scope of its target, whatever ends it.
+// Messages to child processes in a trace: each is a call in the scope of its target, however it ends.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -33,12 +33,12 @@ function callOf(target: string): string[] {
   return parts.map((part) => `${target}: ${part}`)
 }
 
-function behind(watched: Watched): string[] {
+function eventsAfterSelection(watched: Watched): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
 
-/** The messages that were written to this target, and how each call ended: by its status, or its error. */
+/** The messages written to this target, and how each call ended: with its status or its error. */
 function callsTo(watched: Watched, target: string): [method: unknown, end: unknown][] {
   const own = watched.events.filter(({ scope }) => scope?.[0] === target)
   const of = (type: string): Json[] =>
@@ -53,12 +53,12 @@ function bodyIn({ body }: Json): Json {
   return JSON.parse(Buffer.from(String(body), 'base64').toString()) as Json
 }
 
-trace('a call: the message as the child got it, and what came of it', async () => {
+trace('a call shows the message that the child got, and its result', async () => {
   const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
   const watched = Watched.at(gateway)
   const answer = await (await client.call('line')).only()
   await watched.all()
-  assert.equal(behind(watched), ['mcpMessage', ...callOf('one'), ...END])
+  assert.equal(eventsAfterSelection(watched), ['mcpMessage', ...callOf('one'), ...END])
   assert.equal(watched.the('mcpMessage'), {
     type: 'mcpMessage',
     method: 'tools/call',
@@ -83,7 +83,7 @@ trace('a call: the message as the child got it, and what came of it', async () =
   assert.match(String(proxy['upstreamDuration']), /^\d+\.\d{6}s$/)
 })
 
-trace('an error of the child is an answer', async () => {
+trace('an error of the child is a response', async () => {
   const [gateway, client] = await begin(stage)
   const watched = Watched.at(gateway)
   await (await client.call('nobody')).whole()
@@ -105,44 +105,44 @@ trace('several targets are called in a scope each', async () => {
   ])
 })
 
-trace('an answer of the client goes to the target that asked', async () => {
+trace('a response of the client goes to the target that sent the request', async () => {
   const [gateway, client] = await begin(stage, {}, { capabilities: { roots: {} } })
   const call = await client.call('ask', { method: 'roots/list' })
-  const [asked] = await call.first(1)
+  const [serverRequest] = await call.first(1)
   const watched = Watched.at(gateway)
-  const said = { jsonrpc: '2.0', id: asked!['id'], result: { roots: [] } }
-  await (await client.post(JSON.stringify(said))).whole()
+  const response = { jsonrpc: '2.0', id: serverRequest!['id'], result: { roots: [] } }
+  await (await client.post(JSON.stringify(response))).whole()
   await call.whole()
   await watched.all()
   assert.is(watched.the('mcpMessage')['method'], 'response')
   assert.equal(callsTo(watched, 'one'), [[{ roots: [] }, 202]])
 })
 
-trace('a call that its client cancels, and the message that says so', async () => {
+trace('shows a cancelled call and the cancellation message', async () => {
   const [gateway, client] = await begin(stage)
-  const [call, word] = [Watched.at(gateway), Watched.at(gateway)]
+  const [call, cancellation] = [Watched.at(gateway), Watched.at(gateway)]
   const answer = await client.call('slow')
   await answer.first(1)
   await client.notify('notifications/cancelled', { requestId: 1, reason: 'enough' })
-  await Promise.all([call.all(), word.all()])
+  await Promise.all([call.all(), cancellation.all()])
   assert.equal(callsTo(call, 'one'), [['tools/call', 'enough']])
-  assert.equal(callsTo(word, 'one'), [['notifications/cancelled', 202]])
+  assert.equal(callsTo(cancellation, 'one'), [['notifications/cancelled', 202]])
 })
 
-trace('why a client cancels is told in part, and without its credentials', async () => {
+trace('shows the reason of a cancellation truncated and redacted', async () => {
   const [gateway, client] = await begin(stage)
-  const [call, word] = [Watched.at(gateway), Watched.at(gateway)]
+  const [call, cancellation] = [Watched.at(gateway), Watched.at(gateway)]
   const answer = await client.call('slow')
   await answer.first(1)
   const reason = `authorization: Bearer s3cret ${'x'.repeat(100_000)}`
   await client.notify('notifications/cancelled', { requestId: 1, reason })
-  await Promise.all([call.all(), word.all()])
-  const [[, told] = []] = callsTo(call, 'one')
-  assert.match(String(told), /^authorization: <redacted> x+…$/)
-  assert.is(String(told).length, MAX_REASON_LENGTH)
+  await Promise.all([call.all(), cancellation.all()])
+  const [[, shownReason] = []] = callsTo(call, 'one')
+  assert.match(String(shownReason), /^authorization: <redacted> x+…$/)
+  assert.is(String(shownReason).length, MAX_REASON_LENGTH)
 })
 
-trace('a client that leaves', async () => {
+trace('shows the call of a client that disconnects', async () => {
   const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
   const watched = Watched.at(gateway)
   const answer = await client.call('say')
@@ -156,7 +156,7 @@ trace('a client that leaves', async () => {
   assert.is(watched.the('requestFinished')['error'], 'client_closed')
 })
 
-trace('a request that takes too long for its route', async () => {
+trace('shows a request that exceeds the timeout of its route', async () => {
   const policies = 'timeout: { requestTimeout: 2s }'
   const [gateway, client] = await begin(stage, { targets: [puppet('one')], policies })
   const watched = Watched.at(gateway)
@@ -165,7 +165,7 @@ trace('a request that takes too long for its route', async () => {
   assert.equal(callsTo(watched, 'one')[0], ['tools/call', 'request timeout'])
 })
 
-trace('a child that dies, and the next one that is started', async () => {
+trace('shows a child that exits, and the next one', async () => {
   const [gateway, client] = await begin(stage)
   const [died, next] = [Watched.at(gateway), Watched.at(gateway)]
   await (await client.call('crash', { code: 5 })).whole()
@@ -178,7 +178,7 @@ trace('a child that dies, and the next one that is started', async () => {
   assert.is(result?.severity, 'error')
 })
 
-trace('one that cannot be started', async () => {
+trace('shows a child that cannot be started', async () => {
   const gateway = await stage.gateway(
     mcpText({ targets: ['{ name: one, stdio: { cmd: /nowhere/at/all } }'] }),
   )
@@ -190,7 +190,7 @@ trace('one that cannot be started', async () => {
   assert.match(String(error), /^target 'one' could not be started: .*ENOENT/)
 })
 
-trace('one that does not answer initialize in time', async () => {
+trace('shows a child that does not respond to initialize in time', async () => {
   const targets = [puppet('one', '--greeting', 'never')]
   const gateway = await stage.gateway(mcpText({ targets, limits: 'startTimeout: 100ms' }))
   const watched = Watched.at(gateway)
@@ -200,7 +200,7 @@ trace('one that does not answer initialize in time', async () => {
   assert.is(error, `target 'one' did not answer initialize within 100 ms (config.mcp.startTimeout)`)
 })
 
-trace('one of several that does not list in time is told so', async () => {
+trace('shows a target that does not list in time', async () => {
   const targets = [puppet('one', '--mute', 'tools/list'), server('two')]
   const [gateway, client] = await begin(stage, { targets, limits: 'listTimeout: 2s' })
   const watched = Watched.at(gateway)
@@ -213,7 +213,7 @@ trace('one of several that does not list in time is told so', async () => {
   assert.equal(callsTo(watched, 'two'), [['tools/list', 200]])
 })
 
-trace('a session that ends under the call', async () => {
+trace('shows a session that ends during a call', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
   const watched = Watched.at(gateway.gateway)
   const answer = await client.call('say')
@@ -222,11 +222,11 @@ trace('a session that ends under the call', async () => {
   await client.delete()
   await answer.whole()
   await watched.all()
-  const reason = 'the session has ended: deleted by its client'
+  const reason = 'the session has ended: deleted by the client'
   assert.equal(callsTo(watched, 'one'), [['tools/call', reason]])
 })
 
-trace('without sessions, all that one request brings about', async () => {
+trace('shows all calls of one request without sessions', async () => {
   const gateway = await stage.gateway(mcpText({ more: 'statefulMode: stateless' }))
   const watched = Watched.at(gateway)
   await (await new McpClient(stage, gateway).call('echo')).whole()
@@ -238,7 +238,7 @@ trace('without sessions, all that one request brings about', async () => {
   ])
 })
 
-trace('arguments that are called like a credential are not shown', async () => {
+trace('redacts arguments with the name of a credential', async () => {
   const [gateway, client] = await begin(stage)
   const watched = Watched.at(gateway)
   await (await client.call('echo', { text: 'hi', access_token: 'planted' })).whole()

@@ -1,4 +1,4 @@
-// MCP in a trace: where messages go, who may use what, and calls to remote targets in a scope of their own.
+// MCP in a trace: the targets of messages, authorization, and calls to remote targets in a scope each.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,14 +11,14 @@ const trace = suite('trace of MCP backends')
 const stage = new Stage()
 trace.after.each(() => stage.clear())
 
-function behind(watched: Watched): string[] {
+function eventsAfterSelection(watched: Watched): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
 
 const END = ['responseSnapshot final response', 'bodySnapshot response', 'requestFinished']
 
-trace('the start of a session and a notification name their targets', async () => {
+trace('shows the targets of an initialize request and of a notification', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [server('one'), server('two')] }))
   const watchers = [Watched.at(gateway), Watched.at(gateway), Watched.at(gateway)]
   const client = await McpClient.open(stage, gateway)
@@ -45,20 +45,20 @@ trace('the start of a session and a notification name their targets', async () =
   ])
 })
 
-trace('what may not be used, and by which rule', async () => {
+trace('shows a denied tool and the rule', async () => {
   const policies = `mcpAuthorization: { rules: ['mcp.tool.name == "pid"'] }`
   const [gateway, client] = await begin(stage, { policies })
   const watched = Watched.at(gateway)
   const answer = await (await client.call('echo', { text: 'hi' })).whole()
   assert.is(answer.status, 400)
   await watched.all()
-  assert.equal(behind(watched), ['authorizationResult', ...END])
+  assert.equal(eventsAfterSelection(watched), ['authorizationResult', ...END])
   assert.equal(watched.the('authorizationResult')['rules'], [
     { name: 'mcp.tool.name == "pid"', mode: 'require', matched: false },
   ])
 })
 
-trace('a remote target is called in its scope', async () => {
+trace('shows the call of a remote target in its scope', async () => {
   const sdk = await SdkServer.start(stage)
   const gateway = await stage.gateway(
     mcpText({ targets: [`{ name: far, mcp: { host: "http://127.0.0.1:${sdk.port}/mcp" } }`] }),
@@ -67,7 +67,7 @@ trace('a remote target is called in its scope', async () => {
   const watched = Watched.at(gateway)
   await (await client.ask('ping')).whole()
   await watched.all()
-  assert.equal(behind(watched), [
+  assert.equal(eventsAfterSelection(watched), [
     'mcpMessage',
     'far: requestSnapshot final request',
     'far: backendCallStart',
@@ -85,7 +85,7 @@ trace('a remote target is called in its scope', async () => {
   assert.match(Buffer.from(String(body), 'base64').toString(), '"method":"ping"')
 })
 
-trace('one of the older transport: its stream, and what is sent beside it', async () => {
+trace('shows the stream and the requests of the older transport', async () => {
   const sdk = await SdkServer.start(stage)
   const gateway = await stage.gateway(
     mcpText({ targets: [`{ name: old, sse: { host: "http://127.0.0.1:${sdk.port}/sse" } }`] }),
@@ -106,7 +106,7 @@ trace('one of the older transport: its stream, and what is sent beside it', asyn
   assert.match(Buffer.from(String(body), 'base64').toString(), '"method":"initialize"')
 })
 
-trace('a notification to a remote target is a call that nobody waits for', async () => {
+trace('shows a notification to a remote target as a call that is not awaited', async () => {
   const sdk = await SdkServer.start(stage)
   const gateway = await stage.gateway(
     mcpText({ targets: [`{ name: far, mcp: { host: "http://127.0.0.1:${sdk.port}/mcp" } }`] }),
@@ -121,7 +121,7 @@ trace('a notification to a remote target is a call that nobody waits for', async
   assert.is(result?.severity, 'info')
 })
 
-trace('a call to a remote target that its client takes back', async () => {
+trace('shows a cancelled call to a remote target', async () => {
   const initialized = 'HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n'
   const welcome = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}'
   const json = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${welcome.length}\r\n\r\n`
@@ -152,7 +152,7 @@ trace('a call to a remote target that its client takes back', async () => {
   })
 })
 
-trace('a remote target that is not there', async () => {
+trace('shows a remote target that cannot be reached', async () => {
   const gateway = await stage.gateway(
     mcpText({ targets: ['{ name: far, mcp: { host: "http://127.0.0.1:1/mcp" } }'] }),
   )
@@ -166,20 +166,20 @@ trace('a remote target that is not there', async () => {
   assert.is(watched.list().at(-1), 'requestFinished')
 })
 
-trace('a page that is not let in: by what, and why', async () => {
+trace('shows why a page is refused', async () => {
   const gateway = await stage.gateway(mcpText())
   const watched = Watched.at(gateway)
   const fields = 'origin: http://evil.example\r\n'
   const answer = await new McpClient(stage, gateway, { fields }).initialize()
   assert.is((await answer.whole()).status, 403)
   await watched.all()
-  assert.equal(behind(watched), ['policy dnsRebindingProtection', ...END])
+  assert.equal(eventsAfterSelection(watched), ['policy dnsRebindingProtection', ...END])
   const event = watched.events.find(({ message }) => message.type === 'policy')!
   assert.is(event.severity, 'error')
   assert.equal(event.message['result'], {
     type: 'apply',
     details:
-      "answered 403: Origin 'http://evil.example' is not let in: name it in cors, or see dnsRebindingProtection",
+      "answered 403: Origin 'http://evil.example' is not allowed: add it to cors, or see dnsRebindingProtection",
     snapshot: null,
   })
 })

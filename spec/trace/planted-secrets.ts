@@ -1,10 +1,10 @@
-// The secrets that are planted, one for each place, and the search for them.
+// The planted secrets, one for each place, and the search for them.
 
 import * as assert from 'uvu/assert'
 
 let count = 0
 
-/** A text that is found wherever it is shown. */
+/** A text that is easy to find. */
 function planted(where: string): string {
   const text = `${where}Planted${++count}q${'zx'.repeat(6)}`
   all.set(where, text)
@@ -76,7 +76,7 @@ export const HEADERS = {
 }
 export const QUERY = `?access_token=${S.query}&api%5Fkey=${S.encodedQuery}&shown=yes`
 
-/** None of them, in any of the forms in which a text is written. */
+/** Asserts that no secret occurs, in any encoding. */
 export function judge(emitted: string): void {
   for (const [where, text] of all)
     for (const form of [text, encodeURIComponent(text), Buffer.from(text).toString('base64')]) {

@@ -1,4 +1,4 @@
-// A gateway as a process with a secret in every place that can hold one, talking as much as it can, and everything it says.
+// A gateway process with a secret in every place that can hold one, and everything that it emits at the highest log level.
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
@@ -12,18 +12,18 @@ import { Program } from '../support/program.ts'
 
 const WAIT_MS = 30_000
 
-/** What the admin interface and the statistics show without being asked for anything. */
-const SHOWN = [
+/** What the admin interface and the statistics show by default. */
+const ADMIN_PATHS = [
   ...['/config_dump', '/debug/tasks', '/memory', '/logging', '/'],
   ...UI_API_NAMES.filter((part) => part !== 'trace' && part !== 'live').map(uiApiPath),
 ]
 
-/** What the page hears: each topic has come once when there are as many events. */
+/** The topics of the page's event stream; each is sent at the start. */
 const TOPICS = ['runtime', 'logs', 'limits', 'mcp', 'config']
 
 export class Planted {
   readonly port: number
-  /** All that left it, but for what the client is meant to have. */
+  /** Everything it emitted, except what is meant for the client. */
   emitted = ''
   readonly #admin: number
   readonly #stats: number
@@ -57,18 +57,19 @@ export class Planted {
     return planted
   }
 
-  /** One request that is watched. What a backend answers is the client's to have; errors are the gateway's words. */
+  /** Sends one traced request. The response of a backend is for the client; an error comes from the gateway. */
   async ask(body: string, options: LlmRequestOptions): Promise<LlmResponse> {
     const trace = textOf(await this.#watch())
-    const told = await post(this, body, options)
+    const response = await post(this, body, options)
     this.emitted += decoded(await trace)
-    if (told.status >= 400) this.emitted += `${JSON.stringify(told.headers)}\n${told.text}\n`
-    return told
+    if (response.status >= 400)
+      this.emitted += `${JSON.stringify(response.headers)}\n${response.text}\n`
+    return response
   }
 
-  /** Everything, once it has ended. */
+  /** Everything that was emitted, after the process has exited. */
   async end(): Promise<string> {
-    for (const path of SHOWN) this.emitted += await this.#get(this.#admin, path)
+    for (const path of ADMIN_PATHS) this.emitted += await this.#get(this.#admin, path)
     this.emitted += await this.#listen()
     this.emitted += await this.#get(this.#stats, '/metrics')
     this.#program.signal('SIGTERM')
@@ -85,18 +86,18 @@ export class Planted {
     return textOf(await open({ port, path, method: 'GET' }))
   }
 
-  /** All that the page hears at first. */
+  /** The first events of the page's stream. */
   async #listen(): Promise<string> {
     const path = `${uiApiPath('live')}?topics=${TOPICS.join()}`
     const events = await open({ port: this.#admin, path, method: 'GET' })
     let text = ''
-    const heard = new Promise<void>((resolve) => {
+    const received = new Promise<void>((resolve) => {
       events.setEncoding('utf8').on('data', (part: string) => {
         text += part
         if (TOPICS.every((topic) => text.includes(`event: ${topic}\n`))) resolve()
       })
     })
-    await deadline(heard, WAIT_MS, 'an event of each topic')
+    await deadline(received, WAIT_MS, 'an event of each topic')
     events.destroy()
     return text
   }
@@ -108,23 +109,23 @@ export class Planted {
 }
 
 async function open(options: { port: number; path: string; method: string }) {
-  const asked = request({ host: '127.0.0.1', agent: false, ...options })
-  const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    asked.on('response', resolve).on('error', reject)
+  const sent = request({ host: '127.0.0.1', agent: false, ...options })
+  const response = new Promise<IncomingMessage>((resolve, reject) => {
+    sent.on('response', resolve).on('error', reject)
   })
-  asked.end()
-  return deadline(answered, WAIT_MS, `an answer of ${options.path}`)
+  sent.end()
+  return deadline(response, WAIT_MS, `a response of ${options.path}`)
 }
 
-async function textOf(answer: IncomingMessage): Promise<string> {
+async function textOf(response: IncomingMessage): Promise<string> {
   let text = ''
-  answer.setEncoding('utf8').on('data', (part: string) => (text += part))
-  const ended = new Promise<void>((resolve) => answer.on('close', resolve))
-  await deadline(ended, WAIT_MS, 'the end of an answer')
+  response.setEncoding('utf8').on('data', (part: string) => (text += part))
+  const ended = new Promise<void>((resolve) => response.on('close', resolve))
+  await deadline(ended, WAIT_MS, 'the end of a response')
   return text
 }
 
-/** Bodies stand behind it, as people read them. */
+/** The text, followed by its decoded bodies. */
 function decoded(text: string): string {
   const bodies = [...text.matchAll(/"body":"([^"]*)"/g)]
   return [text, ...bodies.map(([, body = '']) => Buffer.from(body, 'base64').toString())].join('\n')

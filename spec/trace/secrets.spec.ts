@@ -1,5 +1,5 @@
-// spec.md §5.8: what is marked as secret is seen by the backend and by nobody else. Secrets are planted wherever one can
-// stand, traffic meets errors too, and everything the process emits is searched.
+// spec.md §5.8: only the backend sees what is marked as secret. Secrets are planted in every possible place, the traffic
+// includes errors, and everything that the process emits is searched.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -112,14 +112,14 @@ function decidingRoutes({ backend }: Places): Json[] {
   ]
 }
 
-/** A child that tells what it was given, and no more. */
-const TELL = 'console.error("given", ...process.argv, process.env.OWN)'
+/** A child that reports its input, and nothing else. */
+const PRINT_ARGUMENTS = 'console.error("given", ...process.argv, process.env.OWN)'
 const ARGUMENTS = [
-  ...['-e', TELL, '--', '--header', `Authorization: Bearer ${S.argHeader}`],
+  ...['-e', PRINT_ARGUMENTS, '--', '--header', `Authorization: Bearer ${S.argHeader}`],
   ...[`--env=API_KEY=${S.argEnv}`, S.argBare],
 ]
 
-/** Who may see the page. */
+/** The API key of the web page. */
 const UI = {
   policies: { apiKey: { location: { header: { name: 'x-ui' } }, keys: [{ key: S.uiKey }] } },
 }
@@ -168,7 +168,7 @@ function otherRoutes({ backend, provider }: Places): Json[] {
   ]
 }
 
-/** Kinds of JSON-RPC and forms that traffic is made of. */
+/** The JSON-RPC messages and forms of the traffic. */
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
@@ -196,25 +196,29 @@ async function started(): Promise<[Planted, Places]> {
   return [gateway, places]
 }
 
-/** Headers the backend got with its last request. */
-function heard({ requests }: LlmBackend): Json {
+/** The headers of the backend's latest request. */
+function lastHeaders({ requests }: LlmBackend): Json {
   return requests.at(-1)!.headers
 }
 
 secrets(
-  'of requests and of the configuration are the backend’s, and in nothing that is emitted',
+  'of requests and of the configuration reach the backend, and are in nothing that is emitted',
   async () => {
     const [gateway, { backend, signer }] = await started()
     const ok = answers.json(chatOf(1, 1), { 'set-cookie': `a=${S.setCookie}` })
     const get = async (path: string, fields = {}, status = 200): Promise<void> => {
       backend.answer(ok)
-      const told = await gateway.ask('', { path, method: 'GET', fields: { ...HEADERS, ...fields } })
-      assert.is(told.status, status, path)
+      const response = await gateway.ask('', {
+        path,
+        method: 'GET',
+        fields: { ...HEADERS, ...fields },
+      })
+      assert.is(response.status, status, path)
     }
     await get(`/plain/a${QUERY}`)
-    assert.is(heard(backend)['authorization'], HEADERS.authorization)
-    assert.is(heard(backend)['x-my-secret'], S.named)
-    assert.is(heard(backend)['cookie'], HEADERS.cookie)
+    assert.is(lastHeaders(backend)['authorization'], HEADERS.authorization)
+    assert.is(lastHeaders(backend)['x-my-secret'], S.named)
+    assert.is(lastHeaders(backend)['cookie'], HEADERS.cookie)
     assert.is(backend.requests.at(-1)?.target, `/plain/a${QUERY}`)
     await get('/down', {}, 503)
     await get('/nowhere', {}, 404)
@@ -223,14 +227,14 @@ secrets(
     all.set('jwt', token)
     all.set('jwt signature', token.split('.')[2]!)
     await get('/jwt', { authorization: `Bearer ${token}` })
-    assert.is(heard(backend)['authorization'], `Bearer ${token}`)
+    assert.is(lastHeaders(backend)['authorization'], `Bearer ${token}`)
     await get('/jwt', { authorization: `Bearer ${token}x` }, 401)
     const other = signer.token({ iss: 'https://j', sub: 'alice', exp: 4e9 })
     all.set('other jwt', other)
     await get('/unchecked', { authorization: `Bearer ${other}` }, 503)
 
     await get(`/key?pass=${S.apiKey}`)
-    assert.is(heard(backend)['x-backend-cred'], S.backendKey)
+    assert.is(lastHeaders(backend)['x-backend-cred'], S.backendKey)
     await get(`/key?pass=${S.wrongKey}`, {}, 401)
     await get('/asked?a=b')
     assert.is(backend.requests.at(-1)?.target, `/asked?a=b&who=${S.queryKey}`)
@@ -239,9 +243,12 @@ secrets(
     await get('/basic', { authorization: `Basic ${pair}` })
     await get('/basic', { authorization: `Basic ${pair}x` }, 401)
     await get('/set')
-    assert.equal([heard(backend)['x-user-jwt'], heard(backend)['apikey']], [S.setJwt, S.setKey])
+    assert.equal(
+      [lastHeaders(backend)['x-user-jwt'], lastHeaders(backend)['apikey']],
+      [S.setJwt, S.setKey],
+    )
     await get('/made')
-    assert.is(heard(backend)['x-my-secret'], S.made)
+    assert.is(lastHeaders(backend)['x-my-secret'], S.made)
     await get('/ruled')
     await get(`/signed?sig=${S.signed}`)
     await get('/direct')
@@ -250,7 +257,7 @@ secrets(
 
     const emitted = await gateway.end()
     judge(emitted)
-    // It did talk.
+    // It did emit something.
     assert.match(emitted, '"path":"/plain/a"')
     assert.match(emitted, '&shown=yes')
     assert.match(emitted, '"sub":"alice"')
@@ -270,13 +277,13 @@ secrets(
     for (const answer of [answers.json(chatOf(1, 1)), answers.fails(401), answers.fails(500)]) {
       backend.answer(answer)
       await gateway.ask(chatAsking(), { path: chat, fields: HEADERS })
-      assert.is(heard(backend)['authorization'], `Bearer ${S.llmKey}`)
+      assert.is(lastHeaders(backend)['authorization'], `Bearer ${S.llmKey}`)
     }
     await gateway.ask(INITIALIZE, { path: '/child', fields: { ...HEADERS, ...MCP } })
     await gateway.ask(INITIALIZE, { path: '/telling', fields: { ...HEADERS, ...MCP } })
     backend.answer(answers.fails(500))
     await gateway.ask(INITIALIZE, { path: '/far', fields: { ...HEADERS, ...MCP } })
-    assert.is(heard(backend)['authorization'], `Bearer ${S.targetKey}`)
+    assert.is(lastHeaders(backend)['authorization'], `Bearer ${S.targetKey}`)
 
     const form = `grant_type=password&password=${S.formPassword}&client_secret=${S.sentSecret}`
     backend.answer(answers.json({ access_token: S.accessToken, token_type: 'Bearer' }))
@@ -292,9 +299,9 @@ secrets(
     })
     const token = '/.well-known/oauth-authorization-server/mcp/token'
     const code = `grant_type=authorization_code&client_id=abc&code=${S.code}&code_verifier=${S.verifier}`
-    const told = await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
-    assert.is(told.status, 200)
-    assert.match(told.text, S.accessToken)
+    const response = await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
+    assert.is(response.status, 200)
+    assert.match(response.text, S.accessToken)
     assert.match(provider.heard.at(-1)!.body, S.clientSecret)
     provider.says.set('POST /t1/oauth2/v2.0/token', {
       status: 400,

@@ -6,19 +6,19 @@ import { splits } from '../support/splits.ts'
 
 const copying = suite('body copy')
 
-/** What is shown of a body that came in these pieces. */
-function copied(chunks: readonly Buffer[], most: number): BodySnapshot[] {
-  const shown: BodySnapshot[] = []
-  const copy = new BodyCopy(most, (done) => shown.push(done.snapshot('response')))
+/** The snapshots of a body that arrived in these chunks. */
+function copied(chunks: readonly Buffer[], maxBytes: number): BodySnapshot[] {
+  const snapshots: BodySnapshot[] = []
+  const copy = new BodyCopy(maxBytes, (done) => snapshots.push(done.snapshot('response')))
   for (const chunk of chunks) copy.chunk(chunk, 0, chunk.length)
   copy.end('complete')
   copy.end('complete')
-  return shown
+  return snapshots
 }
 
 const TEXT = Buffer.from('hellö')
 
-copying('is the same however the body was split, and told once', () => {
+copying('is the same at every split, and reported once', () => {
   for (const chunks of splits(TEXT)) {
     const [snapshot, ...more] = copied(chunks, 100)
     assert.equal(more, [])
@@ -28,17 +28,17 @@ copying('is the same however the body was split, and told once', () => {
   }
 })
 
-copying('is cut at the bound wherever that falls, and says so', () => {
+copying('is truncated at any bound, and marked', () => {
   for (const chunks of splits(TEXT))
-    for (let most = 0; most < TEXT.length; most++) {
-      const [snapshot] = copied(chunks, most)
+    for (let maxBytes = 0; maxBytes < TEXT.length; maxBytes++) {
+      const [snapshot] = copied(chunks, maxBytes)
       assert.is(snapshot!.truncated, true)
       assert.is(snapshot!.bytes, TEXT.length)
-      assert.equal(Buffer.from(snapshot!.body, 'base64'), TEXT.subarray(0, most))
+      assert.equal(Buffer.from(snapshot!.body, 'base64'), TEXT.subarray(0, maxBytes))
     }
 })
 
-copying('is written as JSON like any event', () => {
+copying('is formatted as JSON like any event', () => {
   const [message] = copied([TEXT], 4)
   const text = formatTraceEvent({
     eventStart: null,
@@ -60,10 +60,10 @@ copying('is written as JSON like any event', () => {
   })
 })
 
-copying('is shown without what the configuration names', () => {
-  const kept = Buffer.from('who=x&b=c')
+copying('is redacted by the names of the configuration', () => {
+  const bytes = Buffer.from('who=x&b=c')
   const names = new Set(['who'])
-  const { body } = new BodySnapshot('response', kept, kept.length, { names })
+  const { body } = new BodySnapshot('response', bytes, bytes.length, { names })
   assert.is(Buffer.from(body, 'base64').toString(), 'who=<redacted>&b=c')
 })
 

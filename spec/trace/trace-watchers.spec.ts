@@ -8,7 +8,7 @@ import { configOf } from '../support/config.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { Watched } from '../support/watched.ts'
 
-const watching = suite('watchers')
+const watching = suite('trace watchers')
 
 const CONFIG = configOf(`gateways: { default: { port: 3000 } }
 config: { sensitiveHeaders: [X-Mine] }
@@ -18,42 +18,44 @@ routes:
 `)
 
 function watchers(): TraceWatchers {
-  const terms = new TraceSettingsCache()
-  return new TraceWatchers(() => terms.settingsFor(CONFIG))
+  const settings = new TraceSettingsCache()
+  return new TraceWatchers(() => settings.settingsFor(CONFIG))
 }
 
-function askedFor(path: string, ...fields: string[]) {
+function exchangeFor(path: string, ...fields: string[]) {
   return exchangeOf(requestOf(`GET ${path} HTTP/1.1`, 'host: a', ...fields))
 }
 
-watching('the first who wants such a request has it', () => {
+watching('the first watcher whose filter matches gets the request', () => {
   const all = watchers()
-  const picky = Watched.at({ watchers: all }, compileExpression('request.path == "/b"', 'trace'))
+  const filtered = Watched.at({ watchers: all }, compileExpression('request.path == "/b"', 'trace'))
   const any = Watched.at({ watchers: all })
-  const [a, b, c] = [askedFor('/a'), askedFor('/b'), askedFor('/c')]
+  const [a, b, c] = [exchangeFor('/a'), exchangeFor('/b'), exchangeFor('/c')]
   for (const exchange of [a, b, c]) all.attachTrace(exchange)
   assert.is(any.state('requestSnapshot initial request', 'request')['path'], '/a')
-  assert.is(picky.state('requestSnapshot initial request', 'request')['path'], '/b')
+  assert.is(filtered.state('requestSnapshot initial request', 'request')['path'], '/b')
   assert.is(c.trace, null)
   assert.is(all.count, 0)
 })
 
-watching('who is taken back has none, and only so many wait', () => {
+watching('a removed watcher gets no request, and their number is bounded', () => {
   const all = watchers()
-  const back = Array.from({ length: MAX_TRACE_WATCHERS }, () => all.add(new Watched(), null))
+  const removals = Array.from({ length: MAX_TRACE_WATCHERS }, () => all.add(new Watched(), null))
   assert.is(all.add(new Watched(), null), null)
-  for (const takeBack of back) takeBack?.()
-  back[0]?.()
+  for (const remove of removals) remove?.()
+  removals[0]?.()
   assert.is(all.count, 0)
-  const exchange = askedFor('/')
+  const exchange = exchangeFor('/')
   all.attachTrace(exchange)
   assert.is(exchange.trace, null)
 })
 
-watching('what the configuration names as a place of credentials is not shown', () => {
+watching('headers and parameters of configured credentials are redacted', () => {
   const all = watchers()
   const watched = Watched.at({ watchers: all })
-  all.attachTrace(askedFor('/a?pass=1&b=2', 'x-mine: 3', 'x-theirs: 4', 'x-other: 5', 'x-other: 6'))
+  all.attachTrace(
+    exchangeFor('/a?pass=1&b=2', 'x-mine: 3', 'x-theirs: 4', 'x-other: 5', 'x-other: 6'),
+  )
   const { uri, headers } = watched.state('requestSnapshot initial request', 'request')
   assert.is(uri, 'http://a/a?pass=<redacted>&b=2')
   assert.equal(headers, {
@@ -64,10 +66,10 @@ watching('what the configuration names as a place of credentials is not shown', 
   })
 })
 
-watching('the terms are found out once for a configuration', () => {
-  const terms = new TraceSettingsCache()
-  assert.is(terms.settingsFor(CONFIG), terms.settingsFor(CONFIG))
-  assert.is.not(terms.settingsFor({ ...CONFIG }), terms.settingsFor(CONFIG))
+watching('settings are built once per configuration', () => {
+  const settings = new TraceSettingsCache()
+  assert.is(settings.settingsFor(CONFIG), settings.settingsFor(CONFIG))
+  assert.is.not(settings.settingsFor({ ...CONFIG }), settings.settingsFor(CONFIG))
 })
 
 watching.run()

@@ -1,5 +1,5 @@
-// /api/config: the configuration in force as YAML that says where each part was written, and what became of policy resources
-// and of the last reload.
+// /api/config: the configuration in force as YAML with the file position of each part, the state of policy resources, and
+// the last refused reload.
 
 import type { PolicyResource } from '../../config/backend-types.ts'
 import { bindKeyOf } from '../../config/bind-key.ts'
@@ -20,10 +20,10 @@ import { formatBind } from './runtime-view.ts'
 
 /** Characters; the rest is cut. */
 const MAX_YAML = 1_048_576
-/** Files, warnings and resources: the first of many. */
+/** Maximum of files, warnings and resources in the list. */
 const MAX_LISTED = 500
 
-/** The configuration as it is shown, and why the last attempt to load another was refused. */
+/** The formatted configuration, and why the last reload was refused. */
 export interface ShownConfig {
   readonly parts: ConfigPartFormatter
   readonly yaml: string
@@ -35,7 +35,7 @@ export function buildConfigView(
   { parts, yaml, refusal }: ShownConfig,
 ): ConfigView {
   const { config, generation, loadedAt } = inForce
-  const shown = (lines: readonly string[]): string[] =>
+  const format = (lines: readonly string[]): string[] =>
     lines.slice(0, MAX_LISTED).map((line) => String(parts.formatter.format(line)))
   return {
     generation,
@@ -43,17 +43,17 @@ export function buildConfigView(
     file: config.file,
     files: config.files.slice(0, MAX_LISTED),
     yaml,
-    warnings: shown(config.warnings),
+    warnings: format(config.warnings),
     resources: config.resources
       .slice(0, MAX_LISTED)
-      .map((resource) => resourceStateOf(resource, shown)),
-    refusal: refusal && { at: refusal.at.getTime(), problems: shown(refusal.problems) },
+      .map((resource) => resourceStateOf(resource, format)),
+    refusal: refusal && { at: refusal.at.getTime(), problems: format(refusal.problems) },
   }
 }
 
 function resourceStateOf(
   resource: PolicyResource,
-  shown: (lines: readonly string[]) => string[],
+  format: (lines: readonly string[]) => string[],
 ): ResourceState {
   const { place, status } = resource
   const conditions = status.ancestors.flatMap(({ ancestorRef: ref, conditions: all }) =>
@@ -62,7 +62,7 @@ function resourceStateOf(
       type,
       status: holds,
       reason,
-      message: shown([message]).join(),
+      message: format([message]).join(),
     })),
   )
   return { name: resourceNameOf(resource), place, conditions }
@@ -71,9 +71,9 @@ function resourceStateOf(
 export function formatConfigYaml(
   config: Config,
   addresses: AdminAddresses,
-  most = MAX_YAML,
+  maxLength = MAX_YAML,
 ): string {
-  return new ConfigYamlWriter(config).text(addresses, most)
+  return new ConfigYamlWriter(config).text(addresses, maxLength)
 }
 
 class ConfigYamlWriter {
@@ -85,8 +85,8 @@ class ConfigYamlWriter {
     this.#parts = new ConfigPartFormatter(config)
   }
 
-  /** Lists are made as they are written: what is cut was never made. */
-  text(addresses: AdminAddresses, most: number): string {
+  /** Lists are generated while they are written, so that a part beyond the limit costs nothing. */
+  text(addresses: AdminAddresses, maxLength: number): string {
     const { gateways, wire, ui, resources } = this.#config
     const whole = {
       config: this.#parts.formatProcess(this.#config, addresses),
@@ -96,7 +96,7 @@ class ConfigYamlWriter {
       policies:
         resources.length === 0 ? undefined : this.#parts.formatter.formatAsWritten(resources),
     }
-    return formatYaml(whole, most)
+    return formatYaml(whole, maxLength)
   }
 
   #gateway(gateway: GatewayConfig): PlacedFields {
@@ -151,7 +151,7 @@ class ConfigYamlWriter {
     return Object.keys(shown).length === 0 ? undefined : shown
   }
 
-  /** A line is enough to find it. */
+  /** The column is left out: file and line are enough. */
   #placed(key: string, fields: Readonly<Record<string, unknown>>): PlacedFields {
     return new PlacedFields(fields, this.#config.places.get(key)?.replace(/:\d+$/, ''))
   }
@@ -167,9 +167,6 @@ function withoutEmpty(fields: Readonly<Record<string, unknown>>): Record<string,
   )
 }
 
-// Plain data as YAML to be read, with a comment where a part was written. The `yaml` package takes a quarter of a second for
-// a megabyte, during which no request would move; this takes a tenth of that, and stops at a bound.
-
 /** Fields of a map whose first line says where it was written. */
 export class PlacedFields {
   readonly fields: Readonly<Record<string, unknown>>
@@ -181,41 +178,44 @@ export class PlacedFields {
   }
 }
 
-/** Texts that mean themselves without quotes: no sign of YAML's, and nothing that is a number or a word of its own. */
+/** Strings that need no quotes: no syntax of YAML, no number, no keyword. */
 const PLAIN = /^[A-Za-z_/][\w/.@*+-]*(?:[:= ][\w/.@*+-]+)*$/
 const PLAIN_NUMBERS = /^(?:\d+(?:ms|s|m|h)|\d+\.\d+\.\d+\.\d+(?::\d+)?)$/
-const WORDS = /^(?:true|false|null|yes|no|on|off|y|n)$/i
-/** Not shown by whoever shows texts, or taken for the end of a line. */
-const UNSEEN = /[\x7f-\x9f\u2028\u2029\ufeff]/g
+const KEYWORDS = /^(?:true|false|null|yes|no|on|off|y|n)$/i
+/** Invisible characters, and characters that may count as a line break. */
+const INVISIBLE = /[\x7f-\x9f\u2028\u2029\ufeff]/g
 
-/** May stand between single quotes. */
-const SEEN = /^[^\p{Cc}\p{Cs}\u2028\u2029\ufeff]*$/u
+/** Strings that single quotes can hold. */
+const VISIBLE = /^[^\p{Cc}\p{Cs}\u2028\u2029\ufeff]*$/u
 
-const STEP = '  '
+const INDENT = '  '
 
 class YamlLimitReached extends Error {}
 
-/** `most`: characters; what comes behind them is left out, and a comment says so. Parts may be lists that are made as they are read. */
-export function formatYaml(data: Readonly<Record<string, unknown>>, most: number): string {
-  const writer = new YamlWriter(most)
+/**
+ * Formats plain data as YAML, cut at `maxLength` characters with a comment; lists may be lazy. For a megabyte the package
+ * `yaml` would block requests for a quarter of a second, ten times as long as this.
+ */
+export function formatYaml(data: Readonly<Record<string, unknown>>, maxLength: number): string {
+  const writer = new YamlWriter(maxLength)
   try {
     writer.fields(data, '')
   } catch (error) {
     if (!(error instanceof YamlLimitReached)) throw error
-    return `${writer.text}# cut here: there is more than fits in ${most} characters\n`
+    return `${writer.text}# cut here: the text is longer than ${maxLength} characters\n`
   }
   return writer.text
 }
 
 class YamlWriter {
   text = ''
-  readonly #most: number
+  readonly #maxLength: number
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(maxLength: number) {
+    this.#maxLength = maxLength
   }
 
-  /** One line for each, and more for those that have parts; `lead` is what the first line begins with. */
+  /** Writes each field with its nested values; the first line begins with `lead`. */
   fields(
     all: Readonly<Record<string, unknown>>,
     indent: string,
@@ -223,7 +223,7 @@ class YamlWriter {
     place?: string,
   ): void {
     let begin = lead
-    let comment = place === undefined ? '' : ` # ${oneLine(place)}`
+    let comment = place === undefined ? '' : ` # ${toOneLine(place)}`
     for (const [name, value] of Object.entries(all)) {
       if (value === undefined) continue
       this.#value(`${begin}${formatScalar(name)}:`, value, indent, comment)
@@ -237,13 +237,13 @@ class YamlWriter {
       return this.#line(`${begin} ${formatScalar(value)}${comment}`)
     if (value instanceof PlacedFields) {
       this.#line(`${begin}${comment === '' ? '' : comment}`)
-      return this.fields(value.fields, indent + STEP, indent + STEP, value.place)
+      return this.fields(value.fields, indent + INDENT, indent + INDENT, value.place)
     }
     if (isList(value)) return this.#list(begin, value, indent, comment)
     const fields = value as Readonly<Record<string, unknown>>
     if (Object.keys(fields).length === 0) return this.#line(`${begin} {}${comment}`)
     this.#line(begin + comment)
-    this.fields(fields, indent + STEP)
+    this.fields(fields, indent + INDENT)
   }
 
   #list(begin: string, items: Iterable<unknown>, indent: string, comment: string): void {
@@ -251,13 +251,13 @@ class YamlWriter {
     for (const item of items) {
       if (isEmpty) this.#line(begin + comment)
       isEmpty = false
-      this.#item(item, indent + STEP)
+      this.#item(item, indent + INDENT)
     }
     if (isEmpty) this.#line(`${begin} []${comment}`)
   }
 
   #item(item: unknown, indent: string): void {
-    const inner = indent + STEP
+    const inner = indent + INDENT
     if (item instanceof PlacedFields)
       return this.fields(item.fields, inner, `${indent}- `, item.place)
     if (typeof item !== 'object' || item === null)
@@ -269,7 +269,7 @@ class YamlWriter {
   }
 
   #line(line: string): void {
-    if (this.text.length + line.length + 1 > this.#most) throw new YamlLimitReached()
+    if (this.text.length + line.length + 1 > this.#maxLength) throw new YamlLimitReached()
     this.text += line + '\n'
   }
 }
@@ -280,21 +280,21 @@ function isList(value: object): value is Iterable<unknown> {
 
 function formatScalar(value: unknown): string {
   if (typeof value !== 'string') return String(value)
-  const isPlain = PLAIN.test(value) ? !WORDS.test(value) : PLAIN_NUMBERS.test(value)
+  const isPlain = PLAIN.test(value) ? !KEYWORDS.test(value) : PLAIN_NUMBERS.test(value)
   return isPlain ? value : quoteText(value)
 }
 
-/** As it has less to escape: in single quotes, where all of it can be seen, or as JSON, which is YAML, too. */
+/** Whichever needs fewer escapes: single quotes, if all characters are visible, or JSON, which is valid YAML. */
 function quoteText(text: string): string {
   const single = text.split("'").length
-  if (single < text.split(/["\\]/).length && SEEN.test(text))
+  if (single < text.split(/["\\]/).length && VISIBLE.test(text))
     return `'${text.replaceAll("'", "''")}'`
   return JSON.stringify(text).replace(
-    UNSEEN,
+    INVISIBLE,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
 
-function oneLine(text: string): string {
+function toOneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ')
 }

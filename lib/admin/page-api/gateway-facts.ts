@@ -1,4 +1,4 @@
-// What the page's server knows of the gateway, part by part; whoever joins the two brings it.
+// The facts about the gateway that the read API needs; the gateway or the supervisor provides them.
 
 import type { TokenPolicies } from '../../config/policy-types.ts'
 import type { Config } from '../../config/config-types.ts'
@@ -21,23 +21,23 @@ export interface ConfigInForce {
 }
 
 export interface GatewayFacts extends SampleSource {
-  /** Of all processes, where there are several. */
+  /** Of all processes together, if there are several. */
   readonly machine?: MachineReadings
   readonly log: Log
-  /** For somebody who wants to see a request. */
+  /** Admits a client that wants to trace a request. */
   readonly watch: DecideWatch
   readonly inForce: () => ConfigInForce
   readonly readiness: () => 'starting' | 'ready' | 'draining'
   readonly listeners: () => readonly ListenerCounts[]
-  /** By key of the route; of the listener, for what no route took. */
+  /** By key of the route; by key of the listener for requests that no route took. */
   readonly traffic: () => ReadonlyMap<string, Readonly<RequestCounts>>
   /** By key of the backend. */
   readonly health: (backend: string) => BackendHealthView
-  /** Why there are no keys to check tokens by. */
+  /** Why signing keys to verify tokens are missing. */
   readonly keyFaults: (policies: TokenPolicies) => readonly string[]
-  /** One after the other; of many not all are asked for. */
+  /** Lazy, as only some of many limits are shown. */
   readonly limits: () => Iterable<LimitStatus>
-  /** What is left of the tightest bucket of each. */
+  /** The remaining quota in the tightest bucket of each limit. */
   readonly tightest: () => Iterable<{ readonly id: string; readonly remaining: number }>
   readonly groups: () => readonly McpGroupView[]
   readonly children: () => Iterable<ChildProcessView>

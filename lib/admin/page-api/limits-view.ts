@@ -1,4 +1,4 @@
-// /api/limits: what is left of each limit, by rule and by the keys that have the least.
+// /api/limits: the remaining quota of each limit and of its tightest keys, with its history.
 
 import type { LimitStatus } from '../../config/limit-status.ts'
 import type { ConfigFormatter } from '../../config/show.ts'
@@ -8,15 +8,17 @@ import type { LimitRule, LimitsView } from './page-api-types.ts'
 
 export function buildLimitsView(
   all: Iterable<LimitStatus>,
-  showing: ConfigFormatter,
+  formatter: ConfigFormatter,
   history: LimitHistory,
 ): LimitsView {
-  return { rules: limitList(all, (status) => ruleOf(status, showing, history.pointsOf(status.id))) }
+  return {
+    rules: limitList(all, (status) => ruleOf(status, formatter, history.pointsOf(status.id))),
+  }
 }
 
 function ruleOf(
   status: LimitStatus,
-  showing: ConfigFormatter,
+  formatter: ConfigFormatter,
   history: LimitRule['history'],
 ): LimitRule {
   const { id, name, owner, counts, amount, limit, interval, key, keys, shared } = status
@@ -28,30 +30,30 @@ function ruleOf(
     amount,
     limit,
     interval,
-    key: key === null ? null : String(showing.format(key)),
+    key: key === null ? null : String(formatter.format(key)),
     remaining: shared.remaining,
     reset: shared.reset,
     keys,
-    tightest: tightestOf(status, showing),
+    tightest: tightestOf(status, formatter),
     decisions: { ...status.decisions },
     history,
   }
 }
 
-/** Values of a key are names of users mostly; those of one that reads credentials are credentials. */
+/** Key values are mostly user names; those of an expression that reads credentials are redacted. */
 function tightestOf(
   { key, tightest }: LimitStatus,
-  showing: ConfigFormatter,
+  formatter: ConfigFormatter,
 ): LimitRule['tightest'] {
   if (key === null) return []
-  const shown = showing.keyValueFormatter(key)
+  const shown = formatter.keyValueFormatter(key)
   return tightest.map((one) => {
     const value = shown(one.key)
     return { key: typeof value === 'string' ? value : REDACTED, remaining: one.remaining }
   })
 }
 
-/** Whether one tells nothing that the other has not told: that time passes goes without saying. */
+/** Whether a view differs from the one before in more than the passing of time. */
 export function isSameLimits(one: LimitsView, other: LimitsView): boolean {
   const { shown, more } = one.rules
   const before = other.rules.shown
@@ -68,7 +70,7 @@ function isSameRule(rule: LimitRule, before: LimitRule): boolean {
     rule.id === before.id &&
     rule.remaining === before.remaining &&
     rule.keys === before.keys &&
-    // A window has turned.
+    // A higher value means that the window was reset.
     rule.reset <= before.reset &&
     decisions.allow === before.decisions.allow &&
     decisions.deny === before.decisions.deny &&
@@ -81,11 +83,9 @@ function isSameRule(rule: LimitRule, before: LimitRule): boolean {
   )
 }
 
-// What was left of each limit over the last minutes, for a line that shows how fast it burns down.
-
 const POINT_MS = 2_000
 export const MAX_POINTS = 120
-/** The first ones; whoever has more does not look at them all. */
+/** The history is kept for this many limits, the first ones. */
 export const MAX_RULES = 64
 
 export type LimitPoint = readonly [at: number, remaining: number]
@@ -95,23 +95,24 @@ interface RemainingLimit {
   readonly remaining: number
 }
 
+/** The remaining quota of each limit over the last minutes, for a chart. */
 export class LimitHistory {
   readonly #points = new Map<string, LimitPoint[]>()
   #takenAt = -Infinity
 
-  /** A point for each, unless that was done just now; limits that are gone are forgotten. */
+  /** Adds a point for each limit, unless one was just added; deletes limits that are no longer configured. */
   take(at: number, tightest: () => Iterable<RemainingLimit>): void {
-    // Half a sample early is not early: timers are not that exact.
+    // Timers are not exact: up to a quarter of the interval early is in time.
     if (at - this.#takenAt < POINT_MS * 0.75) return
     this.#takenAt = at
-    const gone = new Set(this.#points.keys())
-    let left = MAX_RULES
+    const removed = new Set(this.#points.keys())
+    let remainingRules = MAX_RULES
     for (const { id, remaining } of tightest()) {
-      if (left-- === 0) break
-      gone.delete(id)
+      if (remainingRules-- === 0) break
+      removed.delete(id)
       this.#add(id, [at, remaining])
     }
-    for (const id of gone) this.#points.delete(id)
+    for (const id of removed) this.#points.delete(id)
   }
 
   pointsOf(id: string): readonly LimitPoint[] {

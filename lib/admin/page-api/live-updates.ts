@@ -1,5 +1,5 @@
-// /api/live: what changes, to everybody who listens. One tick serves all readers, what they have in common is written once,
-// and a reader that takes no more is passed over until it does.
+// /api/live: event streams with changes. One tick serves all readers, a text for several readers is formatted once, and a
+// reader whose connection is full is skipped until it drains.
 
 import type { ConfigRefusal } from '../../config/config-error.ts'
 import type { EventWriter } from '../../text/sse-output.ts'
@@ -10,9 +10,9 @@ import { isSameLimits } from './limits-view.ts'
 import type { RecentLogLines } from './recent-log-lines.ts'
 import { summarizeMcpView } from './mcp-view.ts'
 
-/** Lines gather for so long. */
+/** Log lines are collected for this long. */
 const LOG_INTERVAL_MS = 250
-/** In one event; what was logged before them is counted. */
+/** In one event; earlier lines are only counted. */
 export const MAX_EVENT_LINES = 200
 
 const TOPICS: readonly string[] = [
@@ -38,12 +38,12 @@ interface LiveConfig {
 interface LiveReader {
   readonly out: EventWriter
   readonly topics: ReadonlySet<LiveTopic>
-  /** What it was sent last, of topics that are told when they change. */
+  /** The version sent last, of topics that are sent when they change. */
   readonly sent: Map<LiveTopic, number>
   nextLine: number
 }
 
-/** What is told when it changes: the latest, and its text once somebody is sent it. */
+/** The latest value of a topic that is sent when it changes, and its text once it was sent. */
 interface LatestValue {
   version: number
   value: unknown
@@ -64,11 +64,11 @@ export class LiveStreams {
 
   answer({ query }: UiRequest): UiResponse {
     const topics = (query.get('topics') ?? '').split(',').filter((topic) => topic !== '')
-    const strange = topics.find((topic) => !TOPICS.includes(topic))
-    if (strange !== undefined || topics.length === 0)
+    const unknown = topics.find((topic) => !TOPICS.includes(topic))
+    if (unknown !== undefined || topics.length === 0)
       return createErrorResponse(
         400,
-        `got ${strange === undefined ? 'no topics' : `topic '${strange.slice(0, 64)}'`}, expected some of ${TOPICS.join(', ')}`,
+        `got ${unknown === undefined ? 'no topics' : `topic '${unknown.slice(0, 64)}'`}, expected some of ${TOPICS.join(', ')}`,
       )
     return { kind: 'events', open: (out) => this.#open(out, new Set(topics as LiveTopic[])) }
   }
@@ -78,7 +78,7 @@ export class LiveStreams {
     return false
   }
 
-  /** Once a second, with a sample where one was taken. */
+  /** Once a second, with the sample if one was taken. */
   tick(sample: Sample | null): void {
     if (this.#readers.size === 0) return
     let runtime: string | null = null
@@ -87,11 +87,11 @@ export class LiveStreams {
       const { out, topics } = reader
       if (sample !== null && topics.has('runtime') && !out.isFull)
         out.write((runtime ??= formatLiveEvent('runtime', sample)))
-      this.#tellChanges(reader)
+      this.#sendChanges(reader)
     }
   }
 
-  /** The lines that came, to those who read them. */
+  /** Sends the new lines to the readers of `logs`. */
   sendLogLines(): void {
     const texts = new Map<number, string>()
     const { lines } = this.#source
@@ -107,7 +107,7 @@ export class LiveStreams {
 
   #open(out: EventWriter, topics: ReadonlySet<LiveTopic>): () => void {
     const { lines } = this.#source
-    // Those just before it came: between a first look and this one some may have been logged.
+    // The stream starts with the last lines, as some may have been logged after the page's first request.
     const nextLine = Math.max(1, lines.count - MAX_EVENT_LINES + 1)
     const reader: LiveReader = { out, topics, sent: new Map(), nextLine }
     this.#readers.add(reader)
@@ -115,7 +115,7 @@ export class LiveStreams {
       this.#logTimer ??= setInterval(() => this.sendLogLines(), LOG_INTERVAL_MS).unref()
     if (topics.has('config')) {
       this.#refreshConfig()
-      this.#tellIfNew(reader, 'config')
+      this.#sendIfNew(reader, 'config')
     }
     return () => {
       this.#readers.delete(reader)
@@ -130,13 +130,13 @@ export class LiveStreams {
     if (this.hasReaders('limits')) {
       const view = limits()
       const before = this.#latest.get('limits')?.value as LimitsView | undefined
-      if (before === undefined || !isSameLimits(view, before)) this.#changed('limits', view)
+      if (before === undefined || !isSameLimits(view, before)) this.#setLatest('limits', view)
     }
     if (this.hasReaders('mcp')) {
       const view = mcp()
-      const gist = summarizeMcpView(view, performance.now())
-      if (gist !== this.#mcpSummary || !this.#latest.has('mcp')) this.#changed('mcp', view)
-      this.#mcpSummary = gist
+      const summary = summarizeMcpView(view, performance.now())
+      if (summary !== this.#mcpSummary || !this.#latest.has('mcp')) this.#setLatest('mcp', view)
+      this.#mcpSummary = summary
     }
     if (this.hasReaders('config')) this.#refreshConfig()
   }
@@ -146,21 +146,21 @@ export class LiveStreams {
     const before = this.#config
     if (generation === before?.generation && refusal === before.refusal) return
     this.#config = { generation, refusal }
-    const told: LiveEvents['config'] = { generation, isRefused: refusal !== null }
-    this.#changed('config', told)
+    const event: LiveEvents['config'] = { generation, isRefused: refusal !== null }
+    this.#setLatest('config', event)
   }
 
-  #changed(topic: LiveTopic, value: unknown): void {
+  #setLatest(topic: LiveTopic, value: unknown): void {
     const version = (this.#latest.get(topic)?.version ?? 0) + 1
     this.#latest.set(topic, { version, value, text: null })
   }
 
-  #tellChanges(reader: LiveReader): void {
+  #sendChanges(reader: LiveReader): void {
     for (const topic of ['limits', 'mcp', 'config'] as const)
-      if (reader.topics.has(topic)) this.#tellIfNew(reader, topic)
+      if (reader.topics.has(topic)) this.#sendIfNew(reader, topic)
   }
 
-  #tellIfNew({ out, sent }: LiveReader, topic: LiveTopic): void {
+  #sendIfNew({ out, sent }: LiveReader, topic: LiveTopic): void {
     const latest = this.#latest.get(topic)
     if (latest === undefined || out.isFull || sent.get(topic) === latest.version) return
     latest.text ??= formatLiveEvent(topic, latest.value)

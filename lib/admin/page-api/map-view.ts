@@ -1,5 +1,5 @@
-// /api/map: gateways, listeners, routes, policies and backends, with what is wrong with each. What the configuration says is
-// drawn once; how things are is looked at anew.
+// /api/map: gateways, listeners, routes, policies and backends with their problems. The part that follows from the
+// configuration is built once; the current state is added for each request.
 
 import { bindKeyOf } from '../../config/bind-key.ts'
 import type {
@@ -28,17 +28,17 @@ import type {
 } from './page-api-types.ts'
 import { formatBind, listenerStateOf, routeTrafficOf } from './runtime-view.ts'
 
-/** Routes that are shown, and letters of all of them together; the others are counted. */
+/** Maximum of routes in the map, and of their characters; further ones are only counted. */
 export const MAX_ROUTES = 500
 const MAX_MAP_LENGTH = 4_194_304
-/** Host names, matches and backends of a route. */
+/** Maximum of host names, of matches and of backends of a route. */
 export const MAX_OF_ROUTE = 100
-/** Letters of what a backend is called. */
+/** Maximum of characters of a backend's label. */
 const MAX_LABEL = 200
 
 const NO_WEIGHT_TEXT = "every backend has weight 0: requests fail with 'no valid backends'"
 
-/** What holds as long as the configuration does. */
+/** The part of a node that follows from the configuration. */
 type MapBackend = Omit<BackendNode, 'pool' | 'problems'>
 
 interface MapRoute extends Omit<RouteNode, 'backends' | 'traffic' | 'problems'> {
@@ -59,27 +59,29 @@ interface MapGateway extends Omit<GatewayNode, 'state' | 'listeners'> {
 export class ConfigMap {
   readonly #config: Config
   readonly #parts: ConfigPartFormatter
-  /** Why policy resources do less than they say, by name. */
-  readonly #complaints = new Map<string, readonly string[]>()
+  /** Problems of policy resources, by name. */
+  readonly #resourceProblems = new Map<string, readonly string[]>()
   readonly #problems: readonly string[]
   readonly #gateways: readonly MapGateway[]
-  #left = MAX_ROUTES
-  #room: number
+  #remainingRoutes = MAX_ROUTES
+  #remainingLength: number
   #more = 0
 
-  constructor(config: Config, parts: ConfigPartFormatter, most = MAX_MAP_LENGTH) {
+  constructor(config: Config, parts: ConfigPartFormatter, maxLength = MAX_MAP_LENGTH) {
     this.#config = config
     this.#parts = parts
-    this.#room = most
+    this.#remainingLength = maxLength
     for (const resource of config.resources) {
       const lines = describeResourceProblems([resource]).map((line) =>
         String(parts.formatter.format(line)),
       )
-      if (lines.length > 0) this.#complaints.set(resourceNameOf(resource), lines)
+      if (lines.length > 0) this.#resourceProblems.set(resourceNameOf(resource), lines)
     }
-    const seen = new Set<string>()
-    this.#gateways = config.gateways.map((gateway) => this.#gateway(gateway, seen))
-    this.#problems = [...this.#complaints].flatMap(([name, lines]) => (seen.has(name) ? [] : lines))
+    const attached = new Set<string>()
+    this.#gateways = config.gateways.map((gateway) => this.#gateway(gateway, attached))
+    this.#problems = [...this.#resourceProblems].flatMap(([name, lines]) =>
+      attached.has(name) ? [] : lines,
+    )
   }
 
   view(facts: GatewayFacts): MapView {
@@ -89,22 +91,26 @@ export class ConfigMap {
     return { generation, gateways, problems: this.#problems, more: this.#more }
   }
 
-  #gateway(config: GatewayConfig, seen: Set<string>): MapGateway {
+  #gateway(config: GatewayConfig, attached: Set<string>): MapGateway {
     const { name, port } = config
-    const limits = this.#limits(config.limits, seen)
+    const limits = this.#limits(config.limits, attached)
     return {
       config,
       name,
       bind: formatBind(config),
       place: this.#place(bindKeyOf(port)),
-      listeners: config.listeners.map((listener) => this.#listener(listener, limits, seen)),
+      listeners: config.listeners.map((listener) => this.#listener(listener, limits, attached)),
     }
   }
 
-  /** Limits of a gateway are over all its routes together, whichever listener they hang on. */
-  #listener(config: ListenerConfig, limits: readonly PolicyNode[], seen: Set<string>): MapListener {
+  /** The limits of a gateway hold for all its routes together, of every listener. */
+  #listener(
+    config: ListenerConfig,
+    limits: readonly PolicyNode[],
+    attached: Set<string>,
+  ): MapListener {
     const { key, name, hostname, protocol, policies, routes } = config
-    const shown = this.#routes(routes, seen)
+    const shown = this.#routes(routes, attached)
     this.#more += routes.length - shown.length
     return {
       config,
@@ -118,25 +124,25 @@ export class ConfigMap {
     }
   }
 
-  /** As many as there is room for. */
-  #routes(routes: readonly RouteConfig[], seen: Set<string>): MapRoute[] {
-    const drawn: MapRoute[] = []
+  /** As many as fit into the map. */
+  #routes(routes: readonly RouteConfig[], attached: Set<string>): MapRoute[] {
+    const fitting: MapRoute[] = []
     for (const config of routes) {
-      if (this.#left === 0) break
-      const { config: _config, ...route } = this.#route(config, seen)
+      if (this.#remainingRoutes === 0) break
+      const { config: _config, ...route } = this.#route(config, attached)
       const { length } = JSON.stringify(route)
-      // Smaller ones behind it are not shown either: what is there is the beginning.
-      if (length > this.#room) this.#left = 0
+      // Smaller routes after it are left out, too, so that the map shows the first routes.
+      if (length > this.#remainingLength) this.#remainingRoutes = 0
       else {
-        this.#left--
-        this.#room -= length
-        drawn.push({ ...route, config })
+        this.#remainingRoutes--
+        this.#remainingLength -= length
+        fitting.push({ ...route, config })
       }
     }
-    return drawn
+    return fitting
   }
 
-  #route(config: RouteConfig, seen: Set<string>): MapRoute {
+  #route(config: RouteConfig, attached: Set<string>): MapRoute {
     const { key, name, hostnames, matches, policies, limits, backends } = config
     return {
       config,
@@ -147,7 +153,7 @@ export class ConfigMap {
       matches: matches
         .slice(0, MAX_OF_ROUTE)
         .map((match) => cutText(formatRouteMatch(match, this.#parts.formatter))),
-      policies: [...this.#policies(policies), ...this.#limits(limits, seen)],
+      policies: [...this.#policies(policies), ...this.#limits(limits, attached)],
       backends: backends.slice(0, MAX_OF_ROUTE).map((backend) => this.#backend(backend)),
       more: countLeftOut(hostnames) + countLeftOut(matches) + countLeftOut(backends),
     }
@@ -172,13 +178,18 @@ export class ConfigMap {
     })
   }
 
-  #limits(limits: readonly LimitConfig[], seen: Set<string>): PolicyNode[] {
+  #limits(limits: readonly LimitConfig[], attached: Set<string>): PolicyNode[] {
     const origins = new Set(limits.map(({ resource }) => resource))
     return [...origins].map((from) => {
-      if (from !== null) seen.add(from)
+      if (from !== null) attached.add(from)
       const own = limits.filter(({ resource }) => resource === from)
       const config = cutValue({ local: this.#parts.formatLimits(own) })
-      return { kind: 'rateLimit', from, config, problems: this.#complaints.get(from ?? '') ?? [] }
+      return {
+        kind: 'rateLimit',
+        from,
+        config,
+        problems: this.#resourceProblems.get(from ?? '') ?? [],
+      }
     })
   }
 
@@ -187,7 +198,7 @@ export class ConfigMap {
   }
 }
 
-/** How things are just now. */
+/** Adds the current state to the map. */
 class MapSnapshot {
   readonly #facts: GatewayFacts
   readonly #parts: ConfigPartFormatter
@@ -235,7 +246,7 @@ class MapSnapshot {
       .filter((group) => group.backend === backend.key)
       .flatMap((group) => group.faults.map(({ reason }) => reason))
     const all = [...new Set([...problems, ...faults])]
-    return { ...backend, pool, problems: this.#shown(all) }
+    return { ...backend, pool, problems: this.#format(all) }
   }
 
   #withKeys(
@@ -249,11 +260,11 @@ class MapSnapshot {
     }
     return policies.map((policy) => {
       const problems = faults[policy.kind] ?? []
-      return problems.length === 0 ? policy : { ...policy, problems: this.#shown(problems) }
+      return problems.length === 0 ? policy : { ...policy, problems: this.#format(problems) }
     })
   }
 
-  #shown(problems: readonly string[]): string[] {
+  #format(problems: readonly string[]): string[] {
     return problems.map((problem) => String(this.#parts.formatter.format(problem)))
   }
 }
@@ -262,11 +273,11 @@ function countLeftOut({ length }: readonly unknown[]): number {
   return Math.max(0, length - MAX_OF_ROUTE)
 }
 
-/** No request can be forwarded, and no policy answers in the place of a backend. */
+/** True when no backend has a weight and no policy answers instead. */
 function hasNoUsableBackend({ backends, policies }: RouteConfig): boolean {
   const { directResponse, requestRedirect } = policies
-  const answers = directResponse !== null || requestRedirect !== null
-  return !answers && backends.every(({ weight }) => weight === 0)
+  const hasPolicyAnswer = directResponse !== null || requestRedirect !== null
+  return !hasPolicyAnswer && backends.every(({ weight }) => weight === 0)
 }
 
 function backendLabelOf(backend: BackendConfig): string {
@@ -287,16 +298,15 @@ function backendNamesOf(backend: BackendConfig): string[] {
   }
 }
 
-// A condition of a route in one line, as people say it: `GET /v1/*`.
-
+/** A match in one line: `GET /v1/*, header x = y`. */
 function formatRouteMatch(
   { path, method, headers, query }: RouteMatch,
-  showing: ConfigFormatter,
+  formatter: ConfigFormatter,
 ): string {
   const named = (what: string, all: readonly NamedMatch[]): string[] =>
-    all.map((one) => `${what} ${one.name} ${formatMatchValue(one, what, showing)}`)
-  const words = [method, formatPathMatch(path)].filter((word) => word !== '').join(' ')
-  return [words, ...named('header', headers), ...named('query', query)].join(', ')
+    all.map((one) => `${what} ${one.name} ${formatMatchValue(one, what, formatter)}`)
+  const methodAndPath = [method, formatPathMatch(path)].filter((part) => part !== '').join(' ')
+  return [methodAndPath, ...named('header', headers), ...named('query', query)].join(', ')
 }
 
 function formatPathMatch({ kind, value }: PathMatch): string {
@@ -304,16 +314,16 @@ function formatPathMatch({ kind, value }: PathMatch): string {
   return kind === 'regex' ? `~ ${value}` : value
 }
 
-/** The value of some is a secret. */
-function formatMatchValue(match: NamedMatch, what: string, showing: ConfigFormatter): string {
+/** Values that are secrets are redacted. */
+function formatMatchValue(match: NamedMatch, what: string, formatter: ConfigFormatter): string {
   const sign = match.value.kind === 'regex' ? '~' : '='
-  const shown = showing.format(match, what) as { readonly value: Readonly<Record<string, unknown>> }
+  const shown = formatter.format(match, what) as {
+    readonly value: Readonly<Record<string, unknown>>
+  }
   return `${sign} ${String(shown.value[match.value.kind])}`
 }
 
-// A value of the configuration as far as a map has room for it.
-
-/** Letters of a text, and parts of a list or an object; how many more there are is said. */
+/** Maximum of characters of a text and of entries of a list or object; the rest is counted. */
 export const MAX_CUT_VALUE_LENGTH = 2000
 export const MAX_CUT_VALUE_PARTS = 100
 
@@ -322,6 +332,7 @@ function cutText(text: string): string {
   return over <= 0 ? text : `${text.slice(0, MAX_CUT_VALUE_LENGTH)}… ${over} more characters`
 }
 
+/** Cuts a value of the configuration to the size that the map allows. */
 export function cutValue(value: unknown): unknown {
   if (typeof value === 'string') return cutText(value)
   if (typeof value !== 'object' || value === null) return value

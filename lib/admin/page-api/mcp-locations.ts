@@ -1,4 +1,4 @@
-// Where MCP clients find each MCP backend of a configuration, and how the gateway itself gets there.
+// The addresses at which MCP clients reach the MCP backends of a configuration.
 
 import type {
   BackendConfig,
@@ -17,14 +17,14 @@ export interface McpLocation {
   readonly route: RouteConfig
   readonly backend: McpBackendConfig
   readonly path: string
-  /** A name that leads there; '' where any does. */
+  /** A host name of the route; empty if any host matches. */
   readonly hostname: string
 }
 
-/** What clients ask for where any path will do. */
-const USUAL_MCP_PATH = '/mcp'
+/** The path for a route that matches any path. */
+const DEFAULT_MCP_PATH = '/mcp'
 
-/** Of the older transport, and of documents: not where a client begins. */
+/** Paths of the older transport and of metadata: no client starts there. */
 const SECONDARY_PATHS = ['/sse', '/.well-known']
 
 export function listMcpLocations({ gateways }: Config): McpLocation[] {
@@ -47,21 +47,24 @@ function addressOf(
 ): Pick<McpLocation, 'path' | 'hostname'> {
   const paths = matches.map((match) => match.path)
   const resource = policies.mcpAuthentication?.resourceMetadata.resource
-  const wished = [...(resource === undefined ? [] : [new URL(resource).pathname]), USUAL_MCP_PATH]
+  const preferred = [
+    ...(resource === undefined ? [] : [new URL(resource).pathname]),
+    DEFAULT_MCP_PATH,
+  ]
   const path =
-    wished.find((one) => paths.some((match) => matchesPath(match, one))) ??
+    preferred.find((one) => paths.some((match) => matchesPath(match, one))) ??
     paths.find(({ kind, value }) => kind !== 'regex' && !SECONDARY_PATHS.includes(value))?.value ??
-    USUAL_MCP_PATH
+    DEFAULT_MCP_PATH
   return { path, hostname: selectHostname(hostnames.length > 0 ? hostnames : [hostname]) }
 }
 
-/** One without a star, or one that a star stands for. */
+/** A name without a wildcard, or the first with its wildcard replaced. */
 function selectHostname(names: readonly string[]): string {
   const exact = names.find((name) => !name.startsWith('*'))
   return exact ?? names[0]!.replace('*', 'gateway')
 }
 
-/** A prefix ends where a segment does. */
+/** A prefix matches whole segments. */
 function matchesPath(match: PathMatch, path: string): boolean {
   switch (match.kind) {
     case 'exact':

@@ -1,4 +1,4 @@
-// /api/mcp: MCP backends with their targets and sessions, and the child processes behind them.
+// /api/mcp: MCP backends with their targets and sessions, and the child processes of their sessions.
 
 import type { McpTarget } from '../../config/backend-types.ts'
 import { formatAddress } from '../../config/show.ts'
@@ -11,19 +11,21 @@ import type { McpLocation } from './mcp-locations.ts'
 import { formatBind } from './runtime-view.ts'
 
 export function buildMcpView(
-  places: readonly McpLocation[],
+  locations: readonly McpLocation[],
   { groups, children }: Pick<GatewayFacts, 'groups' | 'children'>,
 ): McpView {
   const all = groups()
   return {
-    backends: places.slice(0, MAX_LISTED_ENTRIES).map((place) => mcpBackendViewOf(place, all)),
+    backends: locations
+      .slice(0, MAX_LISTED_ENTRIES)
+      .map((location) => mcpBackendViewOf(location, all)),
     children: limitList(children(), describeChildProcess),
   }
 }
 
-/** A backend that was changed has the sessions of what it was before until they end. */
-function mcpBackendViewOf(place: McpLocation, groups: readonly McpGroupView[]): McpBackendView {
-  const { gateway, listener, route, backend, path, hostname } = place
+/** After a change of the backend, its older sessions count until they end. */
+function mcpBackendViewOf(location: McpLocation, groups: readonly McpGroupView[]): McpBackendView {
+  const { gateway, listener, route, backend, path, hostname } = location
   const { mcpAuthentication } = route.policies
   const own = groups.filter((group) => group.backend === backend.key)
   return {
@@ -48,7 +50,7 @@ function mcpBackendViewOf(place: McpLocation, groups: readonly McpGroupView[]): 
   }
 }
 
-/** No arguments: they may be credentials. */
+/** Without arguments, which may be credentials. */
 function whereOf(target: McpTarget): string {
   return target.kind === 'stdio' ? target.cmd : formatAddress({ ...target, kind: 'tcp' })
 }
@@ -60,7 +62,7 @@ function joinSessions(parts: readonly LimitedList<SessionView>[]): LimitedList<S
   return { shown, more: hidden + all.length - shown.length }
 }
 
-/** What tells one view from another, but for time that passes and memory that comes and goes. */
+/** A text that changes when the view changes, except for ages and memory sizes. */
 export function summarizeMcpView({ backends, children }: McpView, now: number): string {
   const sessions = backends.flatMap((backend) => [
     `${backend.key} ${backend.open} ${backend.sessions.more}`,

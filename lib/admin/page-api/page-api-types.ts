@@ -1,11 +1,11 @@
-// What the page is told, shape by shape: the read API under /api, for the page and for scripts. Types only: server and
-// page share them. Times are milliseconds, points in time milliseconds since 1970; what is not known is null.
+// The types of the read API under /api, shared by the server, the page and scripts. Durations are milliseconds, points in
+// time milliseconds since 1970; unknown values are null.
 
 import type { ChildProcessState, SessionView, LimitedList } from '../../core/runtime-types.ts'
 
 export type { ChildProcessState, SessionView, LimitedList }
 
-/** Where the page is served: on a gateway's listener it only reads. */
+/** Where the page is served: on a gateway's listener it is read-only. */
 export type UiPlace = 'admin' | 'listener'
 
 /** GET /api/runtime, GET /api/runtime?samples=0 */
@@ -20,22 +20,22 @@ export interface RuntimeView {
   readonly file: string
   readonly listeners: readonly ListenerState[]
   readonly routes: LimitedList<RouteTraffic>
-  /** Of the last five minutes, the oldest first; none with `?samples=0`. */
+  /** The last five minutes, the oldest first; empty with `?samples=0`. */
   readonly samples: readonly Sample[]
   /** The last reload was refused. */
   readonly isRefused: boolean
-  /** Null where one process is all there is. */
+  /** Null when the gateway runs in one process. */
   readonly workers: WorkerCounts | null
 }
 
-/** Processes that share the ports; what is told is of all of them together. */
+/** Processes that share the ports; all values of a view are sums over them. */
 export interface WorkerCounts {
   readonly wanted: number
   readonly running: number
 }
 
 export interface ListenerState {
-  /** Of the gateway. */
+  /** The name of the gateway. */
   readonly name: string
   readonly bind: string
   readonly protocol: 'HTTP' | 'HTTPS'
@@ -45,25 +45,25 @@ export interface ListenerState {
   readonly routes: number
 }
 
-/** Since the start. */
+/** Counts since the start. */
 export interface RouteTraffic {
   readonly key: string
   readonly requests: number
-  /** 5xx, and those that got no whole answer. */
+  /** Responses 5xx, and requests without a complete response. */
   readonly errors: number
-  /** 4xx. */
+  /** Responses 4xx. */
   readonly refused: number
 }
 
-/** A second of traffic, or a few while nobody reads them as they come; requests for the page itself are left out. */
+/** The traffic of one second, or of a few while there is no live reader; requests for the page are not counted. */
 export interface Sample {
   readonly at: number
-  /** How long it was, in truth. */
+  /** The measured length of the interval. */
   readonly span: number
   readonly requests: number
   readonly errors: number
   readonly refused: number
-  /** From the head of a request to the first byte of its answer; of those that ended in this time. */
+  /** From the request head to the first byte of the response; of requests that ended in the interval. */
   readonly p50: number | null
   readonly p99: number | null
   /** From the head of an LLM request to the first token of its stream, p50. */
@@ -76,7 +76,7 @@ export interface Sample {
   readonly openStreams: number
   readonly connections: number
   readonly rss: number
-  /** How much of this time the process computed, 0 to 1 and above. */
+  /** CPU time per time, 0 to 1 per core. */
   readonly cpu: number
 }
 
@@ -85,7 +85,7 @@ export interface LogsView {
   readonly filter: string
   readonly modules: readonly string[]
   readonly lines: readonly LogLine[]
-  /** Older ones are gone. */
+  /** Older lines were dropped. */
   readonly isCut: boolean
 }
 
@@ -96,7 +96,7 @@ export interface LogLine {
   readonly level: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   readonly module: string
   readonly message: string
-  /** In the order they were written. */
+  /** In the order of the log line. */
   readonly fields: readonly (readonly [name: string, value: string | number | boolean])[]
 }
 
@@ -104,9 +104,9 @@ export interface LogLine {
 export interface MapView {
   readonly generation: number
   readonly gateways: readonly GatewayNode[]
-  /** Of policy resources that are attached to nothing that is shown. */
+  /** Problems of policy resources that are attached to nothing in the map. */
   readonly problems: readonly string[]
-  /** Routes that are not shown. */
+  /** Routes that are not in the map. */
   readonly more: number
 }
 
@@ -121,7 +121,7 @@ export interface GatewayNode {
 export interface ListenerNode {
   readonly key: string
   readonly name: string
-  /** Empty for any. */
+  /** Empty for any host. */
   readonly hostname: string
   readonly protocol: 'HTTP' | 'HTTPS'
   readonly place: string | null
@@ -135,11 +135,11 @@ export interface RouteNode {
   /** `file:line:column` */
   readonly place: string | null
   readonly hostnames: readonly string[]
-  /** Each in one line, as people say it: `GET /v1/*`. */
+  /** Each in one line: `GET /v1/*`. */
   readonly matches: readonly string[]
   readonly policies: readonly PolicyNode[]
   readonly backends: readonly BackendNode[]
-  /** Host names, matches and backends that are not listed. */
+  /** Host names, matches and backends that are left out. */
   readonly more: number
   readonly traffic: RouteTraffic
   readonly problems: readonly string[]
@@ -147,7 +147,7 @@ export interface RouteNode {
 
 export interface PolicyNode {
   readonly kind: string
-  /** The policy resource it comes from; null for one that stands in the route. */
+  /** The policy resource that it comes from; null for one in the route itself. */
   readonly from: string | null
   /** Without secrets. */
   readonly config: unknown
@@ -157,12 +157,12 @@ export interface PolicyNode {
 export interface BackendNode {
   readonly key: string
   readonly kind: 'host' | 'mcp' | 'ai' | 'llm'
-  /** What people call it: `localhost:8080`, target names, provider names. */
+  /** `localhost:8080`, target names or provider names. */
   readonly label: string
   readonly weight: number
   readonly policies: readonly PolicyNode[]
   readonly config: unknown
-  /** Connections, where it has any. */
+  /** Connections; null for a backend without a pool. */
   readonly pool: {
     readonly open: number
     readonly idle: number
@@ -177,26 +177,26 @@ export interface LimitsView {
 }
 
 export interface LimitRule {
-  /** Unlike that of any other, and the same as long as the rule is the same. */
+  /** Unique, and stable as long as the rule does not change. */
   readonly id: string
   readonly name: string
   readonly owner: string
   readonly counts: 'requests' | 'tokens'
   /** Added at the end of each interval. */
   readonly amount: number
-  /** What a full bucket holds: the amount and the burst. */
+  /** The size of a full bucket: amount and burst. */
   readonly limit: number
   readonly interval: number
-  /** The expression that tells buckets apart; null for one bucket. */
+  /** The expression that selects the bucket; null for a single bucket. */
   readonly key: string | null
-  /** Of the one bucket, or of what has no key. */
+  /** Of the single bucket, or of requests without a key. */
   readonly remaining: number
-  /** Until there is more, in seconds. */
+  /** Seconds until more is added. */
   readonly reset: number
   readonly keys: number
   readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
   readonly decisions: { readonly allow: number; readonly deny: number; readonly failed: number }
-  /** What was left of the tightest bucket, by time: `[at, remaining]`, the oldest first. */
+  /** The remaining quota of the tightest bucket over time: `[at, remaining]`, the oldest first. */
   readonly history: readonly (readonly [number, number])[]
 }
 
@@ -209,12 +209,12 @@ export interface McpView {
 export interface McpBackendView {
   readonly key: string
   readonly route: string
-  /** Where a client finds it. */
+  /** The port that clients connect to. */
   readonly port: number
   /** `127.0.0.1:3000` */
   readonly bind: string
   readonly path: string
-  /** Any host will do when this is empty. */
+  /** Empty if any host matches. */
   readonly hostname: string
   readonly protocol: 'HTTP' | 'HTTPS'
   readonly authentication: { readonly issuer: string; readonly resource: string } | null
@@ -234,7 +234,7 @@ export interface ConfigView {
   readonly loadedAt: number
   readonly file: string
   readonly files: readonly string[]
-  /** What is in force, without secrets; comments say where each part was written. */
+  /** The configuration in force without secrets; comments name the file position of each part. */
   readonly yaml: string
   readonly warnings: readonly string[]
   readonly resources: readonly ResourceState[]
@@ -255,7 +255,7 @@ export interface ResourceState {
 
 /**
  * GET /api/live?topics=runtime,logs,limits,mcp,config: an event stream, each event named after its topic.
- * `config` is told once at the start and whenever another configuration is in force or was refused.
+ * `config` is sent at the start and whenever a configuration is applied or refused.
  */
 export interface LiveEvents {
   readonly runtime: Sample
@@ -268,21 +268,21 @@ export interface LiveEvents {
 export type LiveTopic = keyof LiveEvents
 
 /*
- * GET /api/trace?expression=<CEL>: as /debug/trace.
+ * GET /api/trace?expression=<CEL>: like /debug/trace.
  *
  * On the admin interface only:
  * POST /logging?level=<filter>: text.
- * POST, GET, DELETE /api/playground?backend=<key of an McpBackendView>&path=<its path or a well-known one>: hands the request
- * on to that route's listener over loopback, with the headers an MCP client sends, and the answer back as it comes.
+ * POST, GET, DELETE /api/playground?backend=<key of an McpBackendView>&path=<its path or a well-known one>: forwards the
+ * request with the headers of an MCP client to that route's listener over loopback, and streams the response back.
  */
 
 /** POST /api/oauth/start */
 export interface OAuthStart {
   /** Key of an McpBackendView. */
   readonly backend: string
-  /** Where the provider sends the browser back: `<origin>/ui/signed-in`. */
+  /** The redirect URI for the provider: `<origin>/ui/signed-in`. */
   readonly redirectUri: string
-  /** Of a public client, where the provider registers none: then this is asked for with 422. */
+  /** The id of a public client, if the provider does not register clients: then 422 asks for it. */
   readonly clientId?: string
 }
 
@@ -292,7 +292,7 @@ export interface OAuthStarted {
   readonly state: string
 }
 
-/** POST /api/oauth/finish: with what came back in the query. */
+/** POST /api/oauth/finish: the parameters of the redirect. */
 export interface OAuthFinish {
   readonly state: string
   readonly code: string
@@ -306,7 +306,7 @@ export interface OAuthFinished {
   readonly scope: string | null
 }
 
-/** Whatever is not 2xx. */
+/** The body of every response that is not 2xx. */
 export interface ApiProblem {
   readonly error: string
 }

@@ -1,4 +1,4 @@
-// The page on a gateway's listener: answered in this process, like a backend that is always there.
+// The web UI on a gateway's listener, as a backend that this process answers.
 
 import { hostOfAuthority, isLoopback } from '../../core/addresses.ts'
 import type { Exchange } from '../../core/exchange.ts'
@@ -26,38 +26,38 @@ import type { UiPlace } from './page-api-types.ts'
 import { createErrorResponse } from './page-request.ts'
 import type { UiHeaders, UiRequest, UiResponse } from './page-request.ts'
 
-/** A browser would keep it for good otherwise. */
+/** Without no-store a browser would keep the redirect forever. */
 const REDIRECT_TO_PAGE: UiHeaders = [
   ['location', UI_PATH],
   ['cache-control', 'no-store'],
 ]
 
-/** The page's server, here or in another process. Null for a path that is not one of its own. */
+/** The server of the web UI, in this process or another. Null for a path that it does not have. */
 export interface UiServer {
-  answer(ask: UiRequest, place: UiPlace): UiResponse | null | Promise<UiResponse>
+  answer(request: UiRequest, place: UiPlace): UiResponse | null | Promise<UiResponse>
 }
 
-/** `loopback`: a web page could reach it by a name of its own that it points there, and nobody is asked who they are. */
+/** `loopback`: without authentication, a web page could reach the UI by DNS rebinding of its own name. */
 export type UiHosts = 'any' | 'loopback'
 
-/** Which pages may ask, besides its own. */
+/** The hosts and origins that may use the UI, in addition to its own pages. */
 export interface UiAccess {
   readonly hosts: UiHosts
-  /** Origins that the configuration lets read it. */
+  /** Origins that the configuration allows to read it. */
   readonly allowsOrigin: (origin: string) => boolean
 }
 
 const FOREIGN_HOST_TEXT =
-  'forbidden: the web UI answers to loopback names only here, as long as there is no credential with mode: strict in ui.policies and no hostname of the listener'
+  'forbidden: the web UI answers to loopback names only here, unless ui.policies has a credential with mode: strict or the listener has a hostname'
 
 export class UiBackend implements Backend {
   readonly endpoint = UI_ENDPOINT
   readonly #ui: () => UiServer
   readonly #access: UiAccess
 
-  constructor(ui: () => UiServer, door: UiAccess) {
+  constructor(ui: () => UiServer, access: UiAccess) {
     this.#ui = ui
-    this.#access = door
+    this.#access = access
   }
 
   call({ request }: Exchange, attempt: Attempt): void {
@@ -67,9 +67,16 @@ export class UiBackend implements Backend {
     if (path === '/') return attempt.answer(buildReply(308, REDIRECT_TO_PAGE))
     const ifNoneMatch = request.getAll('if-none-match').join(', ') || undefined
     const acceptEncoding = request.getAll('accept-encoding').join(', ') || undefined
-    const ask = { method, path, query: new URLSearchParams(query), ifNoneMatch, acceptEncoding }
-    const answer = this.#ui().answer(ask, 'listener')
-    if (answer instanceof Promise) void answer.then((told) => attempt.answer(createUiReply(told)))
+    const uiRequest = {
+      method,
+      path,
+      query: new URLSearchParams(query),
+      ifNoneMatch,
+      acceptEncoding,
+    }
+    const answer = this.#ui().answer(uiRequest, 'listener')
+    if (answer instanceof Promise)
+      void answer.then((response) => attempt.answer(createUiReply(response)))
     else attempt.answer(createUiReply(answer ?? createErrorResponse(404, 'not found')))
   }
 }
@@ -77,18 +84,18 @@ export class UiBackend implements Backend {
 function checkUiRequest(request: RequestHead, { hosts, allowsOrigin }: UiAccess): string | null {
   const { method, path, authority } = request
   if (hosts === 'loopback' && !isLoopback(hostOfAuthority(authority))) return FOREIGN_HOST_TEXT
-  const field = (name: BrowserHeader): string | undefined => {
+  const header = (name: BrowserHeader): string | undefined => {
     const all = request.getAll(name)
     return all.length === 0 ? undefined : all.join(', ')
   }
-  const origin = field('origin')
+  const origin = header('origin')
   if (origin !== undefined && allowsOrigin(origin)) return null
-  return findCrossSiteRefusal({ method, path, header: field }, 'the web UI', (one) =>
+  return findCrossSiteRefusal({ method, path, header }, 'the web UI', (one) =>
     isSameHost(one, authority),
   )
 }
 
-/** Whatever their schemes: somebody in front may speak TLS for the listener. */
+/** Compares without the scheme: a proxy in front may terminate TLS for the listener. */
 function isSameHost(origin: string, authority: string): boolean {
   if (!URL.canParse(origin)) return false
   const { protocol, host } = new URL(origin)
@@ -102,30 +109,28 @@ function createUiReply(answer: UiResponse): Reply {
   return { head, body: new UiEventBody(answer.open, DEFAULT_KEEP_ALIVE_TIMING), tunnel: null }
 }
 
-// An event stream on a gateway's listener: what is written leaves in the same tick, or waits while the client takes no
-// more.
-
-/** `unread`: nobody has asked for it yet. `held`: the client takes no more for now. */
+/** `unread`: not started yet. `held`: the client's connection is full. */
 type UiEventBodyState = 'unread' | 'flowing' | 'held' | 'over'
 
+/** An event stream on a gateway's listener: text is sent in the same tick, or queued while the client's connection is full. */
 export class UiEventBody implements Body, EventWriter {
   readonly framing: BodyFraming = 'open'
   readonly length = -1
   readonly #open: (out: EventWriter) => () => void
-  readonly #pace: KeepAliveTiming
+  readonly #timing: KeepAliveTiming
   #state: UiEventBodyState = 'unread'
-  #rest: 'open' | 'last' = 'open'
+  #input: 'open' | 'ended' = 'open'
   #sink: Sink | null = null
-  /** Bounded by whoever looks after it. */
+  /** Limited by the `KeepAliveWriter`, which destroys a stream that stalls or overflows. */
   #queue: string[] = []
-  #roomCallbacks: (() => void)[] = []
-  #kept: KeepAliveWriter | null = null
+  #drainCallbacks: (() => void)[] = []
+  #keepAlive: KeepAliveWriter | null = null
   #leave: (() => void) | null = null
 
-  /** `open` is called when it is read, or never; what that returns is called once nobody reads it any more. */
-  constructor(open: (out: EventWriter) => () => void, pace: KeepAliveTiming) {
+  /** `open` is called when the body is read, if ever; the function that it returns is called when the reader has left. */
+  constructor(open: (out: EventWriter) => () => void, timing: KeepAliveTiming) {
     this.#open = open
-    this.#pace = pace
+    this.#timing = timing
   }
 
   get isFull(): boolean {
@@ -136,10 +141,10 @@ export class UiEventBody implements Body, EventWriter {
     if (this.#state !== 'unread') return
     this.#sink = sink
     this.#state = 'flowing'
-    this.#kept = new KeepAliveWriter(this, this.#pace)
-    this.#leave = this.#open(this.#kept)
-    // The client may have left, or the source ended, in the meantime.
-    if (this.#isOver) this.#part()
+    this.#keepAlive = new KeepAliveWriter(this, this.#timing)
+    this.#leave = this.#open(this.#keepAlive)
+    // `open` may have ended the stream, or the client may have left.
+    if (this.#isOver) this.#release()
   }
 
   pause(): void {
@@ -150,7 +155,7 @@ export class UiEventBody implements Body, EventWriter {
     if (this.#state !== 'held') return
     this.#state = 'flowing'
     this.#flush()
-    if (this.#state === 'flowing') for (const act of this.#roomCallbacks) act()
+    if (this.#state === 'flowing') for (const callback of this.#drainCallbacks) callback()
   }
 
   cancel(): void {
@@ -158,17 +163,17 @@ export class UiEventBody implements Body, EventWriter {
   }
 
   write(text: string): void {
-    if (this.#isOver || this.#rest === 'last') return
+    if (this.#isOver || this.#input === 'ended') return
     this.#queue.push(text)
     this.#flush()
   }
 
-  onDrain(act: () => void): void {
-    this.#roomCallbacks.push(act)
+  onDrain(callback: () => void): void {
+    this.#drainCallbacks.push(callback)
   }
 
   end(): void {
-    this.#rest = 'last'
+    this.#input = 'ended'
     this.#flush()
   }
 
@@ -183,7 +188,7 @@ export class UiEventBody implements Body, EventWriter {
       const bytes = Buffer.from(this.#queue.shift()!)
       if (!this.#sink!.write(bytes, 0, bytes.length)) this.pause()
     }
-    if (this.#state !== 'flowing' || this.#rest === 'open') return
+    if (this.#state !== 'flowing' || this.#input === 'open') return
     const sink = this.#sink!
     this.#close()
     sink.end(null)
@@ -197,12 +202,12 @@ export class UiEventBody implements Body, EventWriter {
     this.#state = 'over'
     this.#sink = null
     this.#queue = []
-    this.#roomCallbacks = []
-    this.#part()
+    this.#drainCallbacks = []
+    this.#release()
   }
 
-  #part(): void {
-    this.#kept?.close()
+  #release(): void {
+    this.#keepAlive?.close()
     const leave = this.#leave
     this.#leave = null
     leave?.()

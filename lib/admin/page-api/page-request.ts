@@ -1,18 +1,17 @@
-// A question to the page's server and its answer, apart from how they travel: the admin interface and a gateway's listener
-// both carry them.
+// Requests and responses of the web UI, independent of the transport: the admin interface or a gateway's listener.
 
 import type { EventWriter } from '../../text/sse-output.ts'
 import type { ApiProblem } from './page-api-types.ts'
 import type { Asset, Coding } from './page-assets.ts'
 
-/** As far as the page's server wants to know. */
+/** The parts of a request that the web UI uses. */
 export interface UiRequest {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams
-  /** Of what the browser has already. */
+  /** The entity tags that the browser has. */
   readonly ifNoneMatch: string | undefined
-  /** Absent where only data is asked for, which is never compressed. */
+  /** Missing for requests of data, which is never compressed. */
   readonly acceptEncoding?: string | undefined
 }
 
@@ -28,15 +27,13 @@ export type UiResponse =
   | {
       readonly kind: 'events'
       /**
-       * Called once, when the head is out, or never, when nobody is left to have it; what it returns is called once, when
-       * nobody listens any more.
+       * Called at most once, when the response head is sent; never if the client has left. The function that it returns is
+       * called once, when the client has left.
        */
       readonly open: (out: EventWriter) => () => void
     }
 
-// Answers of the page's server: files, data, and why there is none.
-
-/** On everything: no guess at what it is, and no other site that shows it. */
+/** On every response: no content sniffing, no use by other sites. */
 const SECURITY_HEADERS: UiHeaders = [
   ['x-content-type-options', 'nosniff'],
   ['cross-origin-resource-policy', 'same-origin'],
@@ -64,35 +61,35 @@ export function createErrorResponse(
   return createJsonResponse(status, { error } satisfies ApiProblem, more)
 }
 
-/** In the smallest form that the browser accepts. */
+/** Sends the smallest encoding that the browser accepts. */
 export function createAssetResponse(
   asset: Asset,
-  ask: UiRequest,
+  request: UiRequest,
   more: UiHeaders = SECURITY_HEADERS,
 ): UiResponse {
   const { type, cacheControl, compressed } = asset
-  const coding = codingOf(asset, ask.acceptEncoding ?? '')
+  const coding = codingOf(asset, request.acceptEncoding ?? '')
   const tag = coding === null ? asset.tag : asset.tag.replace(/"$/, `-${coding}"`)
   const isVaried = Object.keys(compressed).length > 0
-  const kept: UiHeaders = [
+  const headers: UiHeaders = [
     ['etag', tag],
     ['cache-control', cacheControl],
     ...(isVaried ? [['vary', 'accept-encoding'] as const] : []),
     ...more,
   ]
-  if (matchesEntityTag(tag, ask.ifNoneMatch))
-    return { kind: 'whole', status: 304, fields: kept, content: '' }
+  if (matchesEntityTag(tag, request.ifNoneMatch))
+    return { kind: 'whole', status: 304, fields: headers, content: '' }
   const content = coding === null ? asset.content : compressed[coding]!
   const encoded: UiHeaders = coding === null ? [] : [['content-encoding', coding]]
   return {
     kind: 'whole',
     status: 200,
-    fields: [['content-type', type], ...encoded, ...kept],
+    fields: [['content-type', type], ...encoded, ...headers],
     content,
   }
 }
 
-/** RFC 9110 12.5.3, without `*`: a browser names the codings that it knows. */
+/** RFC 9110 12.5.3, without `*`: a browser lists the codings that it knows. */
 function codingOf({ compressed }: Asset, acceptEncoding: string): Coding | null {
   const accepted = acceptEncoding
     .toLowerCase()
@@ -105,7 +102,7 @@ function codingOf({ compressed }: Asset, acceptEncoding: string): Coding | null 
 }
 
 /** The page loads its own files only, and has no inline script. */
-export function createPageResponse(page: Asset, ask: UiRequest): UiResponse {
+export function createPageResponse(page: Asset, request: UiRequest): UiResponse {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
@@ -117,7 +114,7 @@ export function createPageResponse(page: Asset, ask: UiRequest): UiResponse {
     "form-action 'self'",
     "frame-ancestors 'none'",
   ]
-  return createAssetResponse(page, ask, [
+  return createAssetResponse(page, request, [
     ...SECURITY_HEADERS,
     ['content-security-policy', policy.join('; ')],
     ['referrer-policy', 'no-referrer'],
@@ -125,14 +122,14 @@ export function createPageResponse(page: Asset, ask: UiRequest): UiResponse {
   ])
 }
 
-/** Behind an address that has a code in it: nobody keeps that. */
+/** For a URL that contains an authorization code: the response must not be cached. */
 export function preventCaching(answer: UiResponse): UiResponse {
   if (answer.kind !== 'whole') return answer
   const fields = answer.fields.filter(([name]) => name !== 'etag' && name !== 'cache-control')
   return { ...answer, fields: [...fields, ['cache-control', 'no-store']] }
 }
 
-/** RFC 9110 13.1.2: any of the list, strong or weak. */
+/** RFC 9110 13.1.2: any tag of the list, strong or weak. */
 function matchesEntityTag(tag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   return ifNoneMatch

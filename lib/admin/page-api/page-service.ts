@@ -1,5 +1,5 @@
-// The page's server: the page, the files it is made of, and what it reads. It only ever reads; whatever changes something
-// stands elsewhere, on the admin interface alone.
+// The web UI: the page, its assets and the read API. It never changes anything; endpoints that do are on the admin
+// interface only.
 
 import type { ServerResponse } from 'node:http'
 import { MAX_PAGE_STREAMS, MAX_TRACE_WATCHERS } from '../../core/bounds.ts'
@@ -39,20 +39,23 @@ import {
 import type { UiHeaders, UiRequest, UiResponse } from './page-request.ts'
 
 export interface ReaderBounds {
-  /** Event streams at a time, wherever they are read. */
+  /** Event streams at a time, on the admin interface and on listeners together. */
   readonly maxReaders: number
   readonly maxWatchers: number
 }
 
-const PRESETS: ReaderBounds = { maxReaders: MAX_PAGE_STREAMS, maxWatchers: MAX_TRACE_WATCHERS }
+const DEFAULT_BOUNDS: ReaderBounds = {
+  maxReaders: MAX_PAGE_STREAMS,
+  maxWatchers: MAX_TRACE_WATCHERS,
+}
 
-/** Of these, on listeners: whatever is read there, operators find room for theirs, and for their traces. */
-export function maxListenerReaders({ maxReaders, maxWatchers } = PRESETS): number {
+/** Listeners get at most half, so that operators always can open streams and traces on the admin interface. */
+export function maxListenerReaders({ maxReaders, maxWatchers } = DEFAULT_BOUNDS): number {
   return Math.ceil(Math.min(maxReaders, maxWatchers) / 2)
 }
 
-/** The map is the largest answer: those who ask within so many milliseconds of one configuration get the same. */
-const MAP_KEPT_MS = 1000
+/** The map is the largest response: it is reused for this many milliseconds within one configuration. */
+const MAP_CACHE_MS = 1000
 
 const METHODS: readonly string[] = ['GET', 'HEAD']
 
@@ -60,13 +63,13 @@ const PARTS: ReadonlyMap<string, UiApiName> = new Map(
   UI_API_NAMES.map((part) => [uiApiPath(part), part]),
 )
 
-/** Made anew for each question, so cheap and bounded. `place` is where it was asked. */
-type ReadPart<T> = (ask: UiRequest, place: UiPlace) => T
+/** Builds a view for each request, so it must be cheap and bounded. `place` is where the request arrived. */
+type ReadPart<T> = (request: UiRequest, place: UiPlace) => T
 
-/** What a question leads to when its answer is not simply data; see `problem` of answers.ts for what is refused. */
-type AnswerPart = (ask: UiRequest, place: UiPlace) => UiResponse
+/** Builds a response that is not simply JSON. */
+type AnswerPart = (request: UiRequest, place: UiPlace) => UiResponse
 
-/** Where its data is from: one function for each part of the read API. */
+/** The data of the read API: one function for each part. */
 export interface UiSources {
   readonly runtime: ReadPart<RuntimeView>
   readonly map: ReadPart<MapView>
@@ -76,7 +79,7 @@ export interface UiSources {
   readonly config: ReadPart<ConfigView>
   readonly trace: AnswerPart
   readonly live: AnswerPart
-  /** Which configuration is in force. */
+  /** The generation of the configuration in force. */
   readonly generation: () => number
 }
 
@@ -94,29 +97,29 @@ export class UiService {
   readonly #refusals: RefusalCounter | null
   #map: CachedMap | null = null
 
-  constructor(sources: UiSources, bounds = PRESETS, refusals: RefusalCounter | null = null) {
+  constructor(sources: UiSources, bounds = DEFAULT_BOUNDS, refusals: RefusalCounter | null = null) {
     this.#sources = sources
     this.#bounds = bounds
     this.#refusals = refusals
   }
 
-  /** Null for a path that is not one of its own. */
-  answer(ask: UiRequest, place: UiPlace): UiResponse | null {
-    const { path, method } = ask
+  /** Null for a path outside of the web UI. */
+  answer(request: UiRequest, place: UiPlace): UiResponse | null {
+    const { path, method } = request
     const isOwn = isBelow(path, UI_PATH) || isBelow(path, '/api') || path === FAVICON_PATH
     if (!isOwn) return null
-    const answers = this.#answersTo(path, place)
-    if (answers === null) return createErrorResponse(404, 'not found')
+    const handler = this.#handlerFor(path, place)
+    if (handler === null) return createErrorResponse(404, 'not found')
     if (!METHODS.includes(method))
       return createErrorResponse(405, `got ${method}, expected ${METHODS.join(' or ')}`, [
         ['allow', METHODS.join(', ')],
       ])
-    return answers(ask)
+    return handler(request)
   }
 
   /**
-   * Ends what is read on gateways' listeners: when one stops, or when others may read it from now on than before. Browsers
-   * ask again; a reader that takes nothing just now is given up, or its end would be waited for.
+   * Ends the streams on listeners when one stops or the access rules change; browsers reconnect. A full stream is destroyed,
+   * because its end would wait for the client.
    */
   endListenerStreams(): void {
     for (const [reader, place] of this.#readers) {
@@ -126,33 +129,35 @@ export class UiService {
     }
   }
 
-  #answersTo(path: string, place: UiPlace): ((ask: UiRequest) => UiResponse) | null {
+  #handlerFor(path: string, place: UiPlace): ((request: UiRequest) => UiResponse) | null {
     if (path === UI_PATH || path === `${UI_PATH}/`)
-      return (ask) => createPageResponse(this.#assets.page, ask)
+      return (request) => createPageResponse(this.#assets.page, request)
     if (path === SIGNED_IN_PATH && place === 'admin')
-      return (ask) =>
-        preventCaching(createPageResponse(this.#assets.page, { ...ask, ifNoneMatch: undefined }))
+      return (request) =>
+        preventCaching(
+          createPageResponse(this.#assets.page, { ...request, ifNoneMatch: undefined }),
+        )
     const part = PARTS.get(path)
-    if (part !== undefined) return (ask) => this.#tell(part, ask, place)
+    if (part !== undefined) return (request) => this.#answerPart(part, request, place)
     const asset = this.#assets.find(path)
-    return asset === undefined ? null : (ask) => createAssetResponse(asset, ask)
+    return asset === undefined ? null : (request) => createAssetResponse(asset, request)
   }
 
-  #tell(part: UiApiName, ask: UiRequest, place: UiPlace): UiResponse {
+  #answerPart(part: UiApiName, request: UiRequest, place: UiPlace): UiResponse {
     const sources = this.#sources
-    if (part === 'map') return this.#mapAnswer(ask, place)
+    if (part === 'map') return this.#mapAnswer(request, place)
     if (part !== 'trace' && part !== 'live')
-      return createJsonResponse(200, sources[part](ask, place))
-    const answer = sources[part](ask, place)
+      return createJsonResponse(200, sources[part](request, place))
+    const answer = sources[part](request, place)
     return answer.kind === 'events' ? this.#countReader(answer.open, place) : answer
   }
 
-  #mapAnswer(ask: UiRequest, place: UiPlace): UiResponse {
-    const kept = this.#map
+  #mapAnswer(request: UiRequest, place: UiPlace): UiResponse {
+    const cached = this.#map
     const generation = this.#sources.generation()
-    if (kept?.generation === generation && performance.now() - kept.at < MAP_KEPT_MS)
-      return kept.answer
-    const answer = createJsonResponse(200, this.#sources.map(ask, place))
+    if (cached?.generation === generation && performance.now() - cached.at < MAP_CACHE_MS)
+      return cached.answer
+    const answer = createJsonResponse(200, this.#sources.map(request, place))
     this.#map = { generation, at: performance.now(), answer }
     return answer
   }
@@ -167,7 +172,7 @@ export class UiService {
     return {
       kind: 'events',
       open: (out) => {
-        // Others came between the question and its answer.
+        // Others may have opened a stream since the check above.
         if (this.#limitReachedAt(place) !== null) {
           out.end()
           return () => {}
@@ -182,14 +187,14 @@ export class UiService {
     }
   }
 
-  /** The bound that keeps out one more there. */
+  /** The limit that refuses one more reader there; null if there is none. */
   #limitReachedAt(place: UiPlace): number | null {
     const { maxReaders } = this.#bounds
     if (this.#readers.size >= maxReaders) return maxReaders
     if (place === 'admin') return null
-    const there = [...this.#readers.values()].filter((one) => one === place)
-    const most = maxListenerReaders(this.#bounds)
-    return there.length < most ? null : most
+    const readers = [...this.#readers.values()].filter((one) => one === place)
+    const max = maxListenerReaders(this.#bounds)
+    return readers.length < max ? null : max
   }
 }
 
@@ -197,12 +202,10 @@ function isBelow(path: string, top: string): boolean {
   return path === top || path.startsWith(`${top}/`)
 }
 
-// The page's server behind node:http, as the admin interface has it.
-
-/** `troubled` is told of a fault of ours; who asked hears no more than that there was one. */
+/** Serves the web UI on node:http. `reportError` gets internal errors; the client sees only that there was one. */
 export function createUiFallback(
   ui: UiService,
-  troubled: (error: unknown) => void,
+  reportError: (error: unknown) => void,
   place: UiPlace = 'admin',
 ): FallbackHandler {
   return (request, response, { pathname: path, searchParams: query }) => {
@@ -215,7 +218,7 @@ export function createUiFallback(
       request.resume()
       sendUiResponse(response, answer, method)
     } catch (error) {
-      troubled(error)
+      reportError(error)
       if (response.headersSent) response.destroy()
       else sendUiResponse(response, createErrorResponse(500, 'internal error'), method)
     }

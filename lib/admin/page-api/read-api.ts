@@ -1,4 +1,4 @@
-// Everything that the page is told, from what the gateway knows; and what is remembered for it: samples, lines, histories.
+// The read API: builds all views for the page from facts about the gateway, and keeps samples, log lines and histories.
 
 import type { ConfigRefusal } from '../../config/config-error.ts'
 import type { Config } from '../../config/config-types.ts'
@@ -25,26 +25,26 @@ import { buildRuntimeView } from './runtime-view.ts'
 import { Sampler } from './traffic-samples.ts'
 
 const TICK_MS = 1_000
-/** So many beats make one sample while nobody reads them as they come. */
+/** Ticks per sample while there is no live reader. */
 export const TICKS_PER_QUIET_SAMPLE = 5
 
-/** What stands beside the traffic, as far as the page tells of it. */
+/** The operator interfaces, as far as the page shows them. */
 export interface UiContext {
   readonly addresses: AdminAddresses
-  /** Of the last attempt to load another configuration; null when it was taken. */
+  /** Why the last reload was refused; null when it was accepted. */
   readonly refusal: () => ConfigRefusal | null
-  /** Null, or left out, where one process is all there is. */
+  /** Null or missing when the gateway runs in one process. */
   readonly workers?: () => WorkerCounts | null
 }
 
-/** What is made of a configuration once, when it is first wanted. */
+/** Views that depend on the configuration only, built when they are first needed. */
 class DerivedViews {
   readonly config: Config
   readonly parts: ConfigPartFormatter
   readonly #addresses: AdminAddresses
   #map: ConfigMap | null = null
   #yaml: string | null = null
-  #places: readonly McpLocation[] | null = null
+  #mcpLocations: readonly McpLocation[] | null = null
 
   constructor(config: Config, addresses: AdminAddresses) {
     this.config = config
@@ -61,8 +61,8 @@ class DerivedViews {
     return { parts: this.parts, yaml: this.#yaml }
   }
 
-  get places(): readonly McpLocation[] {
-    return (this.#places ??= listMcpLocations(this.config))
+  get mcpLocations(): readonly McpLocation[] {
+    return (this.#mcpLocations ??= listMcpLocations(this.config))
   }
 }
 
@@ -72,17 +72,17 @@ export class ReadApi implements UiSources {
   readonly #lines: RecentLogLines
   readonly #history = new LimitHistory()
   readonly #streams: LiveStreams
-  readonly #every: StartInterval
+  readonly #startInterval: StartInterval
   #context: UiContext | null = null
   #derived: DerivedViews | null = null
-  /** Calls off what is done every second; null while nothing is remembered. */
+  /** Stops the timer; null while nothing is recorded. */
   #stopTimer: (() => void) | null = null
-  /** Beats since the last sample. */
+  /** Ticks since the last sample. */
   #quietTicks = 0
 
   constructor(facts: GatewayFacts, timer: StartInterval = startInterval) {
     this.#facts = facts
-    this.#every = timer
+    this.#startInterval = timer
     this.#lines = new RecentLogLines(facts.log)
     this.#sampler = new Sampler(facts, facts.machine)
     this.#streams = new LiveStreams({
@@ -93,21 +93,21 @@ export class ReadApi implements UiSources {
     })
   }
 
-  /** The interfaces beside the traffic are about to be opened. */
-  start(around: UiContext): void {
-    this.#context = around
+  /** Called before the operator interfaces are opened. */
+  start(context: UiContext): void {
+    this.#context = context
     this.#derived = null
     this.applyConfig()
   }
 
-  /** Remembers while somebody could look, here or on a listener; to be called when another configuration is in force. */
+  /** Records while the page is served on the admin interface or a listener; called for each new configuration. */
   applyConfig(): void {
     const hasAdmin = this.#context !== null && this.#context.addresses.admin.kind !== 'off'
     if (!hasAdmin && this.#facts.inForce().config.ui === null) return this.stop()
     if (this.#stopTimer !== null) return
     this.#lines.start()
     this.#sampler.begin()
-    this.#stopTimer = this.#every(TICK_MS, () => this.#tick())
+    this.#stopTimer = this.#startInterval(TICK_MS, () => this.#tick())
   }
 
   stop(): void {
@@ -136,16 +136,17 @@ export class ReadApi implements UiSources {
   readonly logs: UiSources['logs'] = ({ query }) =>
     this.#lines.logs(parseLineNumber(query.get('after')))
 
-  readonly mcp = (): McpView => buildMcpView(this.#current.places, this.#facts)
+  readonly mcp = (): McpView => buildMcpView(this.#current.mcpLocations, this.#facts)
 
   readonly config: UiSources['config'] = () =>
     buildConfigView(this.#facts.inForce(), { ...this.#current.shown, refusal: this.#refusal })
 
-  readonly trace: UiSources['trace'] = (ask) => createTraceResponse(ask, this.#facts.watch)
+  readonly trace: UiSources['trace'] = (request) => createTraceResponse(request, this.#facts.watch)
 
-  readonly live = (ask: UiRequest): ReturnType<LiveStreams['answer']> => this.#streams.answer(ask)
+  readonly live = (request: UiRequest): ReturnType<LiveStreams['answer']> =>
+    this.#streams.answer(request)
 
-  /** Whether somebody reads it as it comes. */
+  /** Whether a live stream reads the topic. */
   hasReaders(topic: LiveTopic): boolean {
     return this.#streams.hasReaders(topic)
   }
@@ -169,7 +170,7 @@ export class ReadApi implements UiSources {
     this.#streams.tick(this.#sample())
   }
 
-  /** Every connection is looked at for one: that is not done every second for nobody. */
+  /** A sample visits every connection, so it is taken every second only for live readers. */
   #sample(): Sample | null {
     this.#quietTicks++
     if (this.#quietTicks < TICKS_PER_QUIET_SAMPLE && !this.#streams.hasReaders('runtime'))
@@ -179,16 +180,15 @@ export class ReadApi implements UiSources {
   }
 }
 
-/** Anything else is as good as none. */
+/** 0 for anything but a positive integer. */
 function parseLineNumber(text: string | null): number {
   const number = Number(text ?? '')
   return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
-// /api/trace: as /debug/trace.
-
+/** /api/trace, like /debug/trace. */
 export function createTraceResponse({ query }: UiRequest, watch: DecideWatch): UiResponse {
-  const wish = watch(query.get('expression'))
-  if (wish.kind === 'refused') return createErrorResponse(wish.status, wish.reason)
-  return { kind: 'events', open: wish.open }
+  const decision = watch(query.get('expression'))
+  if (decision.kind === 'refused') return createErrorResponse(decision.status, decision.reason)
+  return { kind: 'events', open: decision.open }
 }

@@ -1,4 +1,4 @@
-// The lines that were logged last, for a page that is opened when something has gone wrong already.
+// The last log lines in memory, for a page that is opened after something has gone wrong.
 
 import { formatLogFilter } from '../../core/log-filter.ts'
 import { LOG_MODULES } from '../../core/log.ts'
@@ -6,46 +6,46 @@ import type { Log, LogValue, LogRecord } from '../../core/log.ts'
 import type { LogLine, LogsView } from './page-api-types.ts'
 
 export const MAX_RECENT_LINES = 500
-/** Characters of all of them together; the oldest go first. */
+/** Characters of all lines together; the oldest are dropped first. */
 export const MAX_RECENT_TEXT = 524_288
-/** Of one value. */
+/** Characters of one value. */
 export const MAX_LINE_VALUE = 2_000
-/** Lines that are given memory of their own at a time. */
+/** Lines per call of `copyTexts`. */
 const MAX_COPIED = 100
 
 export class RecentLogLines {
   readonly #log: Log
-  /** By number, as many as fit. */
+  /** A ring buffer, indexed by line number. */
   readonly #ring: (LogRecord | undefined)[] = Array.from({ length: MAX_RECENT_LINES })
   readonly #weights = new Uint32Array(MAX_RECENT_LINES)
   #first = 1
   #last = 0
-  #text = 0
-  /** The last whose texts are its own. */
+  #textLength = 0
+  /** The last line whose texts were copied. */
   #lastCopied = 0
 
   constructor(log: Log) {
     this.#log = log
   }
 
-  /** How many there were. */
+  /** The number of lines so far. */
   get count(): number {
     return this.#last
   }
 
   start(): void {
-    this.#log.tap = (line) => this.#keep(line)
+    this.#log.tap = (line) => this.#add(line)
   }
 
-  /** What was kept is let go of; the next line has the next number. */
+  /** Drops all lines; numbers continue. */
   stop(): void {
     this.#log.tap = null
-    while (this.#first <= this.#last) this.#drop()
+    while (this.#first <= this.#last) this.#dropOldest()
   }
 
-  /** Those behind a number, and whether some of them are gone already. */
+  /** The lines after a number, and whether some of them were dropped. */
   logs(after: number): LogsView {
-    // Numbers of another process are higher than any of ours.
+    // A number higher than ours is from another process.
     const from = after > this.#last ? 1 : after + 1
     return {
       filter: formatLogFilter(this.#log.filter),
@@ -55,7 +55,7 @@ export class RecentLogLines {
     }
   }
 
-  /** Those from a number on that are still there. */
+  /** The lines from a number on that are still kept. */
   from(number: number): LogLine[] {
     const lines: LogLine[] = []
     for (let at = Math.max(number, this.#first); at <= this.#last; at++)
@@ -64,8 +64,8 @@ export class RecentLogLines {
   }
 
   /**
-   * Gives the texts of new lines memory of their own. A path is a part of its request's head, all of which it would keep
-   * alive. Where more lines come than this looks at they do not stay for long.
+   * Copies the texts of new lines: a path is a slice of its request's head, and would keep all of it in memory. Lines beyond
+   * MAX_COPIED per call are not copied, but at such a rate they are dropped soon.
    */
   copyTexts(): void {
     const from = Math.max(this.#lastCopied + 1, this.#first)
@@ -76,24 +76,24 @@ export class RecentLogLines {
     }
   }
 
-  #keep(line: LogRecord): void {
+  #add(line: LogRecord): void {
     let weight = weightOf(line)
     let kept = line
     if (weight > MAX_LINE_VALUE) {
       kept = { ...line, message: cutAndCopy(line.message), fields: line.fields.map(cutLineValue) }
       weight = weightOf(kept)
     }
-    if (this.#last - this.#first + 1 === MAX_RECENT_LINES) this.#drop()
+    if (this.#last - this.#first + 1 === MAX_RECENT_LINES) this.#dropOldest()
     const at = ++this.#last % MAX_RECENT_LINES
     this.#ring[at] = kept
     this.#weights[at] = weight
-    this.#text += weight
-    while (this.#text > MAX_RECENT_TEXT) this.#drop()
+    this.#textLength += weight
+    while (this.#textLength > MAX_RECENT_TEXT) this.#dropOldest()
   }
 
-  #drop(): void {
+  #dropOldest(): void {
     const at = this.#first++ % MAX_RECENT_LINES
-    this.#text -= this.#weights[at]!
+    this.#textLength -= this.#weights[at]!
     this.#ring[at] = undefined
   }
 }
@@ -108,7 +108,7 @@ function weightOf({ message, fields }: LogRecord): number {
 }
 
 function copyLineTexts({ message, fields }: LogRecord): Pick<LogRecord, 'message' | 'fields'> {
-  // What is undefined comes back as null.
+  // JSON turns undefined into null.
   const [first, ...others] = JSON.parse(JSON.stringify([message, ...fields])) as [
     string,
     ...LogValue[],
@@ -120,7 +120,7 @@ function cutLineValue(value: LogValue): LogValue {
   return typeof value === 'string' ? cutAndCopy(value) : value
 }
 
-/** The rest is let go of: a part of a text holds all of it. */
+/** Copied, because a slice keeps the whole text in memory. */
 function cutAndCopy(text: string): string {
   if (text.length <= MAX_LINE_VALUE) return text
   return `${Buffer.from(text.slice(0, MAX_LINE_VALUE)).toString()}…`

@@ -1,5 +1,5 @@
-// The page's server where several processes serve the page: the one that knows of all of them is asked, over a private
-// socket, for whoever asks here.
+// The web UI in a worker: requests are forwarded to the supervisor over its private socket, because it has the facts of all
+// workers.
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
@@ -8,16 +8,16 @@ import type { EventWriter } from '../../text/sse-output.ts'
 import { createErrorResponse } from './page-request.ts'
 import type { UiResponse, UiRequest } from './page-request.ts'
 
-/** For the head of an answer, and for all of one that is no stream. */
+/** Timeout for the response head, and for the body of a response that is no stream. */
 const ANSWER_MS = 5_000
 
-/** Of an answer that is no stream: the map is bounded below that. */
+/** Size limit of a response that is no stream; the map is limited to less. */
 const MAX_ANSWER_BYTES = 33_554_432
 
-/** A stream that nobody has begun to read by then is given up. */
+/** A stream that is not read within this time is closed. */
 const UNREAD_MS = 5_000
 
-/** What is between the two processes only. */
+/** Headers that concern only the connection to the supervisor. */
 const HOP_HEADERS = new Set([
   'connection',
   'keep-alive',
@@ -34,22 +34,22 @@ export class RemoteUi {
     this.#socket = socket
   }
 
-  /** Never rejects: one who is not there is told of. */
-  async answer(ask: UiRequest): Promise<UiResponse> {
+  /** Never rejects: an unreachable supervisor becomes a 502. */
+  async answer(uiRequest: UiRequest): Promise<UiResponse> {
     try {
-      const response = await this.#open(ask)
+      const response = await this.#open(uiRequest)
       const isStream = response.headers['content-type'] === 'text/event-stream'
-      if (isStream && ask.method !== 'HEAD') return this.#events(response)
+      if (isStream && uiRequest.method !== 'HEAD') return this.#events(response)
       if (isStream) response.destroy()
       const content = isStream ? '' : await readWholeResponse(response)
       const status = response.statusCode ?? 502
       return { kind: 'whole', status, fields: forwardedHeadersOf(response), content }
     } catch {
-      return createErrorResponse(502, 'the process that knows of all workers does not answer')
+      return createErrorResponse(502, 'the supervisor does not answer')
     }
   }
 
-  /** Ends what is read here, as `UiService.endListeners` does. */
+  /** Like `UiService.endListenerStreams`. */
   endListenerStreams(): void {
     for (const reader of this.#readers)
       if (reader.isFull) reader.destroy()
@@ -58,9 +58,9 @@ export class RemoteUi {
 
   #open({ method, path, query, ifNoneMatch, acceptEncoding }: UiRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const asking = request({
+      const outgoing = request({
         socketPath: this.#socket,
-        // The length of an answer is told without it, too.
+        // A GET response has the content length that HEAD needs.
         method: method === 'HEAD' ? 'GET' : method,
         path: `${path}?${query.toString()}`,
         agent: false,
@@ -69,24 +69,24 @@ export class RemoteUi {
           ...(acceptEncoding !== undefined && { 'accept-encoding': acceptEncoding }),
         },
       })
-      const late = setTimeout(() => asking.destroy(new Error('no answer in time')), ANSWER_MS)
-      asking.on('error', reject)
-      asking.once('close', () => clearTimeout(late))
-      asking.once('response', (response) => {
-        clearTimeout(late)
+      const timer = setTimeout(() => outgoing.destroy(new Error('no answer in time')), ANSWER_MS)
+      outgoing.on('error', reject)
+      outgoing.once('close', () => clearTimeout(timer))
+      outgoing.once('response', (response) => {
+        clearTimeout(timer)
         resolve(response)
       })
-      asking.end()
+      outgoing.end()
     })
   }
 
   #events(response: IncomingMessage): UiResponse {
-    const unread = setTimeout(() => response.destroy(), UNREAD_MS)
+    const unreadTimer = setTimeout(() => response.destroy(), UNREAD_MS)
     response.on('error', () => {})
     return {
       kind: 'events',
       open: (out) => {
-        clearTimeout(unread)
+        clearTimeout(unreadTimer)
         this.#readers.add(out)
         pipeEvents(response, out)
         return () => {
@@ -99,10 +99,10 @@ export class RemoteUi {
 }
 
 function pipeEvents(response: IncomingMessage, out: EventWriter): void {
-  const cutter = new WholeEventBuffer()
+  const events = new WholeEventBuffer()
   response.setEncoding('utf8')
   response.on('data', (text: string) => {
-    const whole = cutter.push(text)
+    const whole = events.push(text)
     if (whole === null) {
       response.destroy()
       return
@@ -112,14 +112,17 @@ function pipeEvents(response: IncomingMessage, out: EventWriter): void {
   })
   out.onDrain(() => response.resume())
   response.once('end', () => out.end())
-  // Not the whole: it must not look like it.
+  // An incomplete stream must not look complete.
   response.once('close', () => {
     if (!response.complete) out.destroy()
   })
 }
 
 async function readWholeResponse(response: IncomingMessage): Promise<Buffer> {
-  const late = setTimeout(() => response.destroy(new Error('it broke off')), ANSWER_MS)
+  const timer = setTimeout(
+    () => response.destroy(new Error('no complete answer in time')),
+    ANSWER_MS,
+  )
   try {
     const parts: Buffer[] = []
     let length = 0
@@ -130,7 +133,7 @@ async function readWholeResponse(response: IncomingMessage): Promise<Buffer> {
     }
     return Buffer.concat(parts)
   } finally {
-    clearTimeout(late)
+    clearTimeout(timer)
   }
 }
 

@@ -1,4 +1,4 @@
-// /api/runtime: what the process is, where it listens, and its traffic.
+// /api/runtime: version, configuration, listeners and traffic of the gateway.
 
 import { bindKeyOf } from '../../config/bind-key.ts'
 import { formatAddress } from '../../config/show.ts'
@@ -11,8 +11,8 @@ import type { GatewayFacts } from './gateway-facts.ts'
 
 type RuntimeExtras = Pick<RuntimeView, 'place' | 'samples' | 'isRefused' | 'workers'>
 
-export function buildRuntimeView(facts: GatewayFacts, more: RuntimeExtras): RuntimeView {
-  const { place, samples, isRefused, workers } = more
+export function buildRuntimeView(facts: GatewayFacts, extras: RuntimeExtras): RuntimeView {
+  const { place, samples, isRefused, workers } = extras
   const { config, generation, loadedAt } = facts.inForce()
   const listeners = facts.listeners()
   return {
@@ -53,7 +53,7 @@ export function formatBind({ address, port }: GatewayConfig): string {
   return formatAddress({ host: address, port })
 }
 
-/** A port that a reload closed and opened again is open, however many still leave the old one. */
+/** A port that a reload closed and opened again is open, even while old connections drain. */
 export function listenerStateOf(
   gateway: GatewayConfig,
   all: readonly ListenerCounts[],
@@ -69,7 +69,7 @@ function listenersOfGateway(
   return all.filter(({ bind }) => bind === bindKeyOf(port))
 }
 
-/** Those with the most requests first; a listener stands for what none of its routes took. */
+/** Sorted by requests; the key of a listener counts requests that none of its routes took. */
 function sortByRequests(
   config: Config,
   traffic: ReturnType<GatewayFacts['traffic']>,

@@ -1,4 +1,4 @@
-// What happened, sample by sample, for the last five minutes: differences of running totals, so that no request pays for it.
+// Samples of the traffic of the last five minutes: differences of running totals, so that requests pay nothing for them.
 
 import { LatencyWindow } from '../../core/traffic-totals.ts'
 import type { RequestTotals } from '../../core/traffic-totals.ts'
@@ -6,7 +6,7 @@ import type { CurrentLoad } from '../../core/runtime-views.ts'
 import type { Sample } from './page-api-types.ts'
 
 export const HISTORY_MS = 300_000
-/** A little more than one a second, for clocks that are not exact. */
+/** A little more than one per second, as timers are not exact. */
 const MAX_SAMPLES = 330
 
 export interface SampleSource {
@@ -14,19 +14,19 @@ export interface SampleSource {
   readonly pulse: () => CurrentLoad
 }
 
-/** What a sample needs of the machine. */
+/** Readings of clocks, memory and CPU. */
 export interface MachineReadings {
-  /** Milliseconds that never go back. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
   /** Milliseconds since 1970. */
   readonly time: () => number
-  /** Bytes that are resident. */
+  /** Resident bytes. */
   readonly rss: () => number
-  /** Milliseconds of the processor so far. */
+  /** CPU milliseconds so far. */
   readonly cpu: () => number
 }
 
-/** Of this process. */
+/** Readings of this process. */
 export const PROCESS_READINGS: MachineReadings = {
   now: () => performance.now(),
   time: () => Date.now(),
@@ -37,7 +37,7 @@ export const PROCESS_READINGS: MachineReadings = {
   },
 }
 
-/** Running sums as they were at the last sample. */
+/** Running totals at the last sample. */
 interface SampleSums {
   readonly at: number
   readonly cpu: number
@@ -71,7 +71,7 @@ export class Sampler {
     return this.#samples
   }
 
-  /** What was before is in no sample. */
+  /** Starts the first interval now. */
   begin(): void {
     this.#before = this.#sums(this.#source.pulse())
     this.#firstBytes.advance()
@@ -82,7 +82,7 @@ export class Sampler {
     this.#samples.length = 0
   }
 
-  /** All since the last one. */
+  /** Takes a sample of the time since the last one. */
   take(): Sample {
     const pulse = this.#source.pulse()
     const before = this.#before
@@ -97,12 +97,12 @@ export class Sampler {
       requests: sums.requests - before.requests,
       errors: sums.errors - before.errors,
       refused: sums.refused - before.refused,
-      p50: rounded(this.#firstBytes.quantile(0.5)),
-      p99: rounded(this.#firstBytes.quantile(0.99)),
-      firstToken: rounded(this.#firstTokens.quantile(0.5)),
+      p50: roundMs(this.#firstBytes.quantile(0.5)),
+      p99: roundMs(this.#firstBytes.quantile(0.99)),
+      firstToken: roundMs(this.#firstTokens.quantile(0.5)),
       tokensIn: sums.tokensIn - before.tokensIn,
       tokensOut: sums.tokensOut - before.tokensOut,
-      // A port that is closed takes its bytes along.
+      // When a port is closed, the sum loses its bytes.
       bytesIn: Math.max(0, sums.bytesIn - before.bytesIn),
       bytesOut: Math.max(0, sums.bytesOut - before.bytesOut),
       openRequests: pulse.requests,
@@ -111,11 +111,11 @@ export class Sampler {
       rss: this.#machine.rss(),
       cpu: span > 0 ? Math.round(((sums.cpu - before.cpu) / span) * 1000) / 1000 : 0,
     }
-    this.#keep(sample)
+    this.#add(sample)
     return sample
   }
 
-  #keep(sample: Sample): void {
+  #add(sample: Sample): void {
     const samples = this.#samples
     const from = sample.at - HISTORY_MS
     samples.push(sample)
@@ -130,7 +130,7 @@ export class Sampler {
   }
 }
 
-/** Microseconds are enough. */
-function rounded(ms: number | null): number | null {
+/** Rounded to microseconds. */
+function roundMs(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms * 1000) / 1000
 }

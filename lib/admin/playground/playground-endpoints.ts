@@ -37,8 +37,8 @@ type Places = () => readonly McpLocation[]
 /** `places`: of the configuration in force. `operators`: admin addresses of this process, which no login may call. */
 export function playground(places: Places, operators: readonly AdminAddress[] = []): Playground {
   const provider = createFetcher()
-  const gateway = createFetcher('ours')
-  const publicHosts = createFetcher('strangers')
+  const gateway = createFetcher('self')
+  const publicHosts = createFetcher('unconfigured')
   const fetches = { provider: provider.fetch, gateway: gateway.fetch, public: publicHosts.fetch }
   const logins = new Logins(fetches, operators)
   const relay = new Relay(places)

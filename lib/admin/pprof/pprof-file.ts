@@ -1,4 +1,4 @@
-// Collects stacks with their values and makes the file that `go tool pprof` and its kin read.
+// Builds and merges profiles in the pprof format, as read by `go tool pprof`.
 
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
@@ -13,7 +13,7 @@ import type {
 import type { SourcePosition } from '../../core/source-positions.ts'
 import { SourceNames } from './profile-sources.ts'
 
-/** As V8 tells it: lines count from 0, and -1 is nowhere. */
+/** As in V8: lines count from 0, and -1 means unknown. */
 export interface CallFrame {
   readonly functionName: string
   readonly url: string
@@ -21,7 +21,7 @@ export interface CallFrame {
 }
 
 export interface ProfileSpan {
-  /** When it was begun, and for how long; on the clock of Date, in milliseconds. */
+  /** Start and duration in milliseconds, on the clock of Date. */
   readonly startedAt: number
   readonly duration: number
 }
@@ -36,24 +36,24 @@ export class PprofBuilder {
     this.#types = types
   }
 
-  /** The place of a frame; `line` counts from 1 and is where it was, unless it is 0. */
+  /** The location id of a frame; `line` counts from 1 and is the executed line, 0 for unknown. */
   locationOf(frame: CallFrame, line = 0): number {
     const start = this.#sources.positionOf(frame.url, frame.lineNumber + 1)
-    const place = line === 0 ? start : this.#sources.positionOf(frame.url, line)
-    // What was inlined from another file has lines that are none of this one.
-    const isHere = place.file === start.file && place.line >= start.line
-    const written = this.#sources.nameOf(frame.url, frame.functionName)
-    const name = frameNameOf({ ...frame, functionName: written }, start)
+    const position = line === 0 ? start : this.#sources.positionOf(frame.url, line)
+    // Inlined code of another file has lines that do not belong to this one.
+    const isHere = position.file === start.file && position.line >= start.line
+    const functionName = this.#sources.nameOf(frame.url, frame.functionName)
+    const name = frameNameOf({ ...frame, functionName }, start)
     const functionId = this.#tables.functionOf(name, start.file, start.line)
-    return this.#tables.locationOf(functionId, isHere ? place.line : start.line)
+    return this.#tables.locationOf(functionId, isHere ? position.line : start.line)
   }
 
-  /** `locations` from the innermost out, `values` in the order of the types. */
+  /** `locations` from the innermost frame outwards, `values` in the order of the types. */
   add(locations: readonly number[], values: readonly number[]): void {
     this.#samples.push({ locationId: [...locations], value: [...values] })
   }
 
-  /** Compressed on another thread, made in pieces: requests go on meanwhile. */
+  /** Encoded in pieces and compressed on another thread, so that requests go on meanwhile. */
   async finish(period: number, { startedAt, duration }: ProfileSpan): Promise<Buffer> {
     const profile = new Profile({
       ...this.#tables.toProfileInput(this.#types),
@@ -66,7 +66,7 @@ export class PprofBuilder {
   }
 }
 
-/** pprof adds up what has the same name, so ours say which file they are of; and it takes angle brackets for C++. */
+/** pprof adds up equal names, so ours contain the file; and it takes angle brackets for C++ templates. */
 function frameNameOf(
   { functionName, lineNumber, url }: CallFrame,
   { file, line }: SourcePosition,
@@ -77,11 +77,10 @@ function frameNameOf(
   return file.endsWith('.ts') ? `${name} (${file})` : name
 }
 
-// The tables of a profile: functions, lines in them, and the texts they are called by, each once.
-
-/** What is counted, and in what. */
+/** Type and unit of a sample value. */
 type ValueName = readonly [type: string, unit: string]
 
+/** The functions, locations and strings of a profile, each once. */
 class ProfileTables {
   readonly #strings = new StringTable()
   readonly #functions = new Map<string, FunctionInput & { id: number }>()
@@ -110,11 +109,11 @@ class ProfileTables {
     return found.id
   }
 
-  /** As a profile has them; `types` is what its samples count. */
+  /** The tables as a profile holds them; `types` are the types of its sample values. */
   toProfileInput(types: readonly ValueName[]): ProfileInput {
     const sampleType = types.map((type) => this.#typeOf(type))
     const periodType = sampleType.at(-1)
-    // One program, whose functions, files and lines are all known.
+    // One mapping, whose functions, files and lines are all known.
     const filename = this.#strings.dedup('gateway')
     const known = { hasFunctions: true, hasFilenames: true, hasLineNumbers: true }
     return {
@@ -132,21 +131,19 @@ class ProfileTables {
   }
 }
 
-// Profiles of several processes that run the same code, as one: what stands on the same line is one place.
-
 type ProfileId = number | bigint
 
-/** Compressed, as each of them is; they are of one kind. */
-export async function mergeProfiles(packed: readonly Buffer[]): Promise<Buffer> {
+/** Merges compressed profiles of one kind, of processes that run the same code; equal lines become one location. */
+export async function mergeProfiles(compressed: readonly Buffer[]): Promise<Buffer> {
   const merged = new MergedProfile()
-  for (const one of packed) merged.add(Profile.decode(await promisify(gunzip)(one)))
+  for (const file of compressed) merged.add(Profile.decode(await promisify(gunzip)(file)))
   return promisify(gzip)(await merged.profile.encodeAsync())
 }
 
 class MergedProfile {
   readonly #tables = new ProfileTables()
   readonly #samples: SampleInput[] = []
-  /** What all have in common is that of the first. */
+  /** Types and times of the result are those of the first profile. */
   #first: Profile | null = null
 
   add(profile: Profile): void {

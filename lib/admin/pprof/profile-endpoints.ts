@@ -5,23 +5,23 @@ import type { EndpointTable } from '../endpoint-types.ts'
 import { sendText } from '../admin-server.ts'
 import type { CpuOptions } from './profiler.ts'
 
-/** Whoever takes profiles; null when another one is being taken. */
+/** Takes profiles; null while another one is being taken. */
 export interface ProfileSource {
   cpu(options: CpuOptions): Promise<Buffer | null>
   heap(): Promise<Buffer | null>
 }
 
-/** Tells when nobody waits for the answer any more. */
+/** Aborts when the connection of the response closes. */
 export function abortWhenClosed(response: ServerResponse): AbortSignal {
-  const left = new AbortController()
-  response.once('close', () => left.abort())
-  return left.signal
+  const controller = new AbortController()
+  response.once('close', () => controller.abort())
+  return controller.signal
 }
 
-const SECONDS = { least: 1, most: 300, preset: 10 } as const
-const FREQUENCY = { least: 1, most: 1000, preset: 100 } as const
+const SECONDS = { min: 1, max: 300, default: 10 } as const
+const FREQUENCY = { min: 1, max: 1000, default: 100 } as const
 
-/** §4.2: CPU profiles are not registered but on Linux. */
+/** §4.2: CPU profiles exist on Linux only. */
 export function createPprofEndpoints(
   source: ProfileSource,
   platform: NodeJS.Platform,
@@ -58,13 +58,13 @@ export function sendProfile(response: ServerResponse, profile: Buffer | null): v
   response.end(profile)
 }
 
-/** How long a profile of the processor takes. */
+/** The duration of a CPU profile. */
 export function parseProfileSeconds(query: URLSearchParams): number {
   return parseInRange(query.get('seconds'), SECONDS)
 }
 
-/** What is not in the range is as if it had not been said (reference.md 7.1). */
+/** A value out of range counts as missing (reference.md 7.1). */
 function parseInRange(text: string | null, range: typeof SECONDS | typeof FREQUENCY): number {
   const value = text !== null && /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  return value >= range.least && value <= range.most ? value : range.preset
+  return value >= range.min && value <= range.max ? value : range.default
 }

@@ -1,5 +1,4 @@
-// Where a place in the built code stands in our TypeScript, by the tables and source maps beside it; and names of files that
-// say nothing of the machine they are on.
+// Maps positions in the built code to our TypeScript by the source maps next to it; file names hold no path of the machine.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
@@ -9,44 +8,44 @@ import { fileURLToPath } from 'node:url'
 import { readSourceLookup } from '../../core/source-positions.ts'
 import type { SourceLookup, SourcePosition } from '../../core/source-positions.ts'
 
-/** The folder of all that is built, seen from its lib/admin/pprof/. */
-const BUILT = fileURLToPath(new URL('../../..', import.meta.url))
+/** The folder of the build, seen from its lib/admin/pprof/. */
+const BUILD_FOLDER = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** A line's last mapping is one of its own, whatever stands in front of it. */
+/** Beyond any column, so that the last mapping of the line is found. */
 const LAST_COLUMN = 1_000_000
 
-/** For one profile: what it reads, it reads once. */
+/** Used for one profile: each file is read once. */
 export class SourceNames {
-  readonly #maps = new Map<string, SourceLookup | null>()
+  readonly #lookups = new Map<string, SourceLookup | null>()
 
-  /** `line` counts from 1; one that is not in this file (code of others that was inlined) is told as 0. */
+  /** `line` counts from 1; the result has line 0 for a line that is not from this file (inlined code). */
   positionOf(url: string, line: number): SourcePosition {
     if (!url.startsWith('file://')) return { file: url === '' ? '(native)' : url, line }
     const path = fileURLToPath(url)
-    const places = this.#mapOf(path)
+    const lookup = this.#lookupFor(path)
     const file = shortenPath(path)
-    return places === null ? { file, line } : (places.findPosition(line) ?? { file, line: 0 })
+    return lookup === null ? { file, line } : (lookup.findPosition(line) ?? { file, line: 0 })
   }
 
-  /** What the function of this name in the built code is called in ours. */
+  /** The original name of a function of the built code. */
   nameOf(url: string, name: string): string {
     return url.startsWith('file://')
-      ? (this.#mapOf(fileURLToPath(url))?.originalNameOf(name) ?? name)
+      ? (this.#lookupFor(fileURLToPath(url))?.originalNameOf(name) ?? name)
       : name
   }
 
-  #mapOf(path: string): SourceLookup | null {
-    let places = this.#maps.get(path)
-    if (places === undefined) {
-      places = readSourceLookup(path) ?? readMap(path)
-      this.#maps.set(path, places)
+  #lookupFor(path: string): SourceLookup | null {
+    let lookup = this.#lookups.get(path)
+    if (lookup === undefined) {
+      lookup = readSourceLookup(path) ?? readSourceMap(path)
+      this.#lookups.set(path, lookup)
     }
-    return places
+    return lookup
   }
 }
 
-/** A map that cannot be read is as good as none: the profile then has the built code's lines. */
-function readMap(path: string): SourceLookup | null {
+/** Without a readable map the profile has lines of the built code. */
+function readSourceMap(path: string): SourceLookup | null {
   if (!existsSync(`${path}.map`)) return null
   try {
     const map = new SourceMap(JSON.parse(readFileSync(`${path}.map`, 'utf8')) as SourceMapPayload)
@@ -63,9 +62,9 @@ function positionIn(map: SourceMap, file: string, line: number): SourcePosition 
   return isKnown ? { file, line: entry.originalLine + 1 } : null
 }
 
-/** Each file is built from the one of the same name. */
+/** Each file is built from the source file of the same name. */
 function shortenPath(path: string): string {
-  const inside = relative(BUILT, path)
+  const inside = relative(BUILD_FOLDER, path)
   if (!inside.startsWith('..') && !isAbsolute(inside)) return inside.replace(/\.js$/, '.ts')
   const at = path.lastIndexOf('node_modules/')
   return at < 0 ? path.slice(path.lastIndexOf('/') + 1) : path.slice(at)

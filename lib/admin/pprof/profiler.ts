@@ -1,4 +1,4 @@
-// The profilers of V8, one profile at a time. What V8 lets another thread do is done there (`profile-worker.ts`).
+// V8's profilers, one profile at a time; the work is done on another thread where V8 allows that (`profile-worker.ts`).
 
 import { Session } from 'node:inspector/promises'
 import { join } from 'node:path'
@@ -7,25 +7,25 @@ import type { ProfileSpan } from './pprof-file.ts'
 import type { SampledHeap } from './v8-profiles.ts'
 
 /**
- * One allocation in so many bytes is looked at. At 512 KiB no cost can be measured, so that it runs from the start and a
- * profile has all that is alive; at V8's own 32 KiB it would be 5 %.
+ * Bytes per sampled allocation. At 512 KiB no cost is measurable, so sampling runs from the start and a profile has all
+ * live objects; at V8's default of 32 KiB it would cost 5 %.
  */
 const HEAP_INTERVAL = 524_288
 
 export interface CpuOptions {
   readonly seconds: number
-  /** Samples a second. */
+  /** Samples per second. */
   readonly frequency: number
-  /** Ends it early: nobody waits for it any more. */
+  /** Ends the profile early, when the client has left. */
   readonly signal: AbortSignal
 }
 
-/** What the other thread is to do. */
+/** The task of the profiling thread. */
 export type ProfileJob =
   | { readonly kind: 'cpu'; readonly seconds: number; readonly frequency: number }
   | {
       readonly kind: 'heap'
-      /** Null where allocations are not sampled. */
+      /** Null when allocations are not sampled. */
       readonly heap: SampledHeap | null
       readonly interval: number
       readonly span: ProfileSpan
@@ -41,19 +41,19 @@ export class V8Profilers {
     this.#session.connect()
   }
 
-  /** From now on allocations are sampled; what is older is in no profile. */
+  /** Samples allocations from now on; earlier ones are in no profile. */
   async startHeapSampling(): Promise<void> {
     if (this.#heap === 'sampling') return
     this.#heap = 'sampling'
     await this.#session.post('HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL })
   }
 
-  /** The profile, compressed; null when another one is being taken. */
+  /** The compressed profile; null while another one is being taken. */
   async cpu({ seconds, frequency, signal }: CpuOptions): Promise<Buffer | null> {
     return this.#runExclusively(() => this.#runJob({ kind: 'cpu', seconds, frequency }, signal))
   }
 
-  /** What is alive now; garbage is collected first. Empty where allocations are not sampled. */
+  /** Live objects after a garbage collection. Empty when allocations are not sampled. */
   async heap(): Promise<Buffer | null> {
     return this.#runExclusively(async () => {
       const span = { startedAt: Date.now(), duration: 0 }
@@ -70,24 +70,24 @@ export class V8Profilers {
   async #takeHeapSample(): Promise<SampledHeap | null> {
     if (this.#heap === 'off') return null
     const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile')
-    // Node's types are behind: they know neither the samples nor the nodes' ids.
+    // Node's types are out of date: they lack the samples and the ids of nodes.
     return profile as unknown as SampledHeap
   }
 
   #runJob(job: ProfileJob, signal?: AbortSignal): Promise<Buffer> {
     const worker = new Worker(join(import.meta.dirname, 'profile-worker.js'), { workerData: job })
     this.#worker = worker
-    const enough = (): void => worker.postMessage('enough')
-    signal?.addEventListener('abort', enough)
-    if (signal?.aborted === true) enough()
+    const cancel = (): void => worker.postMessage('cancel')
+    signal?.addEventListener('abort', cancel)
+    if (signal?.aborted === true) cancel()
     return new Promise<Buffer>((resolve, reject) => {
       worker.once('message', ({ buffer, byteOffset, byteLength }: Uint8Array) =>
         resolve(Buffer.from(buffer, byteOffset, byteLength)),
       )
       worker.once('error', reject)
-      worker.once('exit', () => reject(new Error('the thread of a profile was ended')))
+      worker.once('exit', () => reject(new Error('the profiling thread exited')))
     }).finally(() => {
-      signal?.removeEventListener('abort', enough)
+      signal?.removeEventListener('abort', cancel)
       this.#worker = null
     })
   }

@@ -1,16 +1,16 @@
-// V8's CPU profile as pprof: which functions of ours the processor was in, and on which lines.
+// Converts V8's CPU and heap profiles to pprof.
 
 import type { Profiler } from 'node:inspector'
 import { PprofBuilder } from './pprof-file.ts'
 import type { CallFrame, ProfileSpan } from './pprof-file.ts'
 
-/** Not time of the processor's. */
-const IDLE: ReadonlySet<string> = new Set(['(idle)', '(root)'])
+/** Frames that use no CPU time. */
+const IDLE_FRAMES: ReadonlySet<string> = new Set(['(idle)', '(root)'])
 
 interface CpuProfileNode {
   readonly node: Profiler.ProfileNode
   readonly parent: CpuProfileNode | null
-  /** While it was the innermost, in microseconds. */
+  /** Microseconds while it was the innermost frame. */
   time: number
   hits: number
 }
@@ -22,7 +22,7 @@ export async function convertCpuProfile(
 ): Promise<Buffer> {
   const builder = new PprofBuilder(['samples', 'count'], ['cpu', 'nanoseconds'])
   const nodes = buildCpuTree(profile)
-  measure(profile, nodes)
+  addSampleTimes(profile, nodes)
   for (const one of nodes.values()) addCpuSamples(builder, one)
   return builder.finish(Math.round(1e9 / frequency), span)
 }
@@ -38,13 +38,13 @@ function buildCpuTree({ nodes }: Profiler.Profile): Map<number, CpuProfileNode> 
       if (child !== undefined) visit(child, one)
     }
   }
-  // V8 keeps stacks within 256 frames, and its first node is the root.
+  // V8 limits stacks to 256 frames, so recursion is safe; its first node is the root.
   if (nodes[0] !== undefined) visit(nodes[0], null)
   return found
 }
 
-/** By the time until the next sample: a busy machine takes fewer than were asked for. */
-function measure(
+/** Weighs each sample by the time until the next one: a busy machine takes fewer samples than requested. */
+function addSampleTimes(
   { samples = [], timeDeltas = [] }: Profiler.Profile,
   nodes: Map<number, CpuProfileNode>,
 ) {
@@ -56,47 +56,46 @@ function measure(
   }
 }
 
-/** One sample for each line of the innermost function; for those around it V8 knows no lines but their first. */
+/** Adds one sample per line of the innermost function; of its callers V8 knows only the first line. */
 function addCpuSamples(builder: PprofBuilder, { node, parent, time, hits }: CpuProfileNode): void {
   const frame = node.callFrame
-  if (hits === 0 || isOutside(frame)) return
-  const around: number[] = []
+  if (hits === 0 || isIdle(frame)) return
+  const callers: number[] = []
   for (let up = parent; up !== null; up = up.parent)
-    if (!isOutside(up.node.callFrame)) around.push(builder.locationOf(up.node.callFrame))
-  const ticks = node.positionTicks ?? []
-  const counted = ticks.reduce((sum, one) => sum + one.ticks, 0)
+    if (!isIdle(up.node.callFrame)) callers.push(builder.locationOf(up.node.callFrame))
+  const lines = node.positionTicks ?? []
+  const allTicks = lines.reduce((sum, { ticks }) => sum + ticks, 0)
   const nanos = time * 1000
-  for (const { line, ticks: some } of ticks) {
-    const share = some / counted
+  for (const { line, ticks } of lines) {
+    const share = ticks / allTicks
     const values = [Math.round(hits * share), Math.round(nanos * share)]
-    builder.add([builder.locationOf(frame, line), ...around], values)
+    builder.add([builder.locationOf(frame, line), ...callers], values)
   }
-  if (counted === 0) builder.add([builder.locationOf(frame), ...around], [hits, Math.round(nanos)])
+  if (allTicks === 0)
+    builder.add([builder.locationOf(frame), ...callers], [hits, Math.round(nanos)])
 }
 
-function isOutside({ functionName }: CallFrame): boolean {
-  return IDLE.has(functionName)
+function isIdle({ functionName }: CallFrame): boolean {
+  return IDLE_FRAMES.has(functionName)
 }
-
-// V8's sampled heap profile as pprof: where what is alive was allocated.
 
 interface HeapNode {
   readonly id: number
   readonly callFrame: CallFrame
-  /** Bytes that its samples stand for. */
+  /** Bytes that its samples represent. */
   readonly selfSize: number
   readonly children: readonly HeapNode[]
 }
 
-/** As V8 tells it. */
+/** V8's sampled heap profile. */
 export interface SampledHeap {
   readonly head: HeapNode
   readonly samples: readonly { readonly nodeId: number }[]
 }
 
 /**
- * V8 tells of each sample how many bytes it stands for, and not how many objects: these are the samples that are alive.
- * One is taken about every `interval` bytes.
+ * Where live objects were allocated. V8 gives the bytes that a node's samples represent but not the number of objects, so
+ * the live samples are counted; one is taken about every `interval` bytes.
  */
 export async function convertHeapProfile(
   profile: SampledHeap | null,
@@ -117,11 +116,11 @@ class HeapWalk {
     for (const { nodeId } of samples) this.#counts.set(nodeId, (this.#counts.get(nodeId) ?? 0) + 1)
   }
 
-  /** `around` from the innermost out. */
-  visit(node: HeapNode, around: readonly number[]): void {
+  /** `callers` from the innermost frame outwards. */
+  visit(node: HeapNode, callers: readonly number[]): void {
     const { callFrame, id, selfSize, children } = node
     const isRoot = callFrame.functionName === '(root)'
-    const stack = isRoot ? around : [this.#builder.locationOf(callFrame), ...around]
+    const stack = isRoot ? callers : [this.#builder.locationOf(callFrame), ...callers]
     const count = this.#counts.get(id) ?? 0
     if (count > 0 && stack.length > 0) this.#builder.add(stack, [count, Math.round(selfSize)])
     for (const child of children) this.visit(child, stack)

@@ -1,21 +1,20 @@
-// The JSON-RPC half of the demo server: one message per line, requests answered by a table of methods, each of which the
-// client may cancel.
+// The JSON-RPC side of the demo MCP server: reads one message per line and answers requests from a table of methods.
 
 import type { Readable, Writable } from 'node:stream'
 
 export type DemoJson = Record<string, unknown>
 
-/** A request under way. */
+/** A request in progress; the client may cancel it. */
 export interface DemoCall {
   readonly signal: AbortSignal
-  /** Tells how far it is, if the client asked to be told. */
+  /** Sends a progress notification if the client sent a progress token. */
   progress(done: number, total: number): void
 }
 
-/** Returns the result, or a promise of it; throws a Refusal to answer with an error. */
+/** Returns the result or a promise of it; throws a DemoRpcError to answer with an error. */
 export type DemoMethod = (params: DemoJson, call: DemoCall) => unknown
 
-/** A request that is answered with an error of the protocol. */
+/** An error that is sent to the client as a JSON-RPC error. */
 export class DemoRpcError extends Error {
   readonly code: number
 
@@ -48,7 +47,7 @@ export class DemoPeer {
     this.#output = output
   }
 
-  /** Until the input ends, and with it the session: calls under way are cancelled then. */
+  /** Serves the input until it ends; the calls that still run are cancelled then. */
   listen(input: Readable): void {
     input.on('data', (chunk: Buffer) => this.#read(chunk))
     input.on('end', () => this.#running.forEach((call) => call.abort()))
@@ -61,18 +60,18 @@ export class DemoPeer {
   #read(chunk: Buffer): void {
     let from = 0
     for (let to = chunk.indexOf(LINE_FEED); to >= 0; to = chunk.indexOf(LINE_FEED, from)) {
-      // Joined as bytes, and once: a character may lie in two chunks, and a line in many.
-      this.#take(Buffer.concat([...this.#parts, chunk.subarray(from, to)]).toString())
+      // Joined once, as bytes: a character may span two chunks and a line many.
+      this.#handleLine(Buffer.concat([...this.#parts, chunk.subarray(from, to)]).toString())
       this.#parts = []
       this.#size = 0
       from = to + 1
     }
     this.#parts.push(chunk.subarray(from))
     this.#size += chunk.length - from
-    if (this.#size > MAX_LINE_BYTES) throw new Error(`a line of over ${MAX_LINE_BYTES} bytes`)
+    if (this.#size > MAX_LINE_BYTES) throw new Error(`line longer than ${MAX_LINE_BYTES} bytes`)
   }
 
-  #take(line: string): void {
+  #handleLine(line: string): void {
     if (line.trim() === '') return
     let message: DemoJson
     try {
@@ -85,7 +84,7 @@ export class DemoPeer {
     if (typeof method !== 'string')
       return this.#refuse(
         isRequest ? id : null,
-        new DemoRpcError(INVALID_REQUEST_CODE, 'no request'),
+        new DemoRpcError(INVALID_REQUEST_CODE, 'not a request'),
       )
     if (isRequest) return void this.#answer(id, method, jsonObjectOrEmpty(params))
     if (method === 'notifications/cancelled')
@@ -99,12 +98,12 @@ export class DemoPeer {
     const { signal } = controller
     this.#running.set(id, controller)
     try {
-      const act = ownPropertyOf(this.#methods, method)
-      if (act === undefined)
+      const handler = ownPropertyOf(this.#methods, method)
+      if (handler === undefined)
         throw new DemoRpcError(METHOD_NOT_FOUND_CODE, `Method not found: ${method}`)
-      const progress = this.#progressOf(params)
-      const result = await act(params, { signal, progress })
-      // Whoever cancelled a call waits for no answer.
+      const progress = this.#createProgress(params)
+      const result = await handler(params, { signal, progress })
+      // MCP: a cancelled request gets no response.
       if (!signal.aborted) this.#send({ id, result })
     } catch (error) {
       if (!signal.aborted) this.#refuse(id, error)
@@ -113,7 +112,7 @@ export class DemoPeer {
     }
   }
 
-  #progressOf(params: DemoJson): DemoCall['progress'] {
+  #createProgress(params: DemoJson): DemoCall['progress'] {
     const { progressToken } = jsonObjectOrEmpty(params['_meta'])
     if (progressToken === undefined) return () => {}
     return (progress, total) =>
@@ -136,7 +135,7 @@ export function jsonObjectOrEmpty(value: unknown): DemoJson {
     : {}
 }
 
-/** Names come from the client: `constructor` is none of ours. */
+/** Reads an own property only: the name comes from the client and may be `constructor`. */
 export function ownPropertyOf<T>(table: Record<string, T>, name: unknown): T | undefined {
   return typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined
 }

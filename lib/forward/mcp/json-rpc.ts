@@ -1,5 +1,5 @@
-// One JSON-RPC message as it came: its bytes, and where its parts lie in them. It is sent on by editing those bytes,
-// so that numbers, unknown members and their order reach the other side as they were written.
+// JSON-RPC: messages that are forwarded by editing their original bytes, so that numbers, unknown members and member
+// order do not change, and the errors, results and notifications that the gateway writes itself.
 
 import { buildReply } from '../../core/replies.ts'
 import type { Reply } from '../../core/types.ts'
@@ -10,21 +10,21 @@ import type { ByteSpan, JsonMember } from '../../text/json-scan.ts'
 
 export type RpcMessageKind = 'request' | 'notification' | 'response'
 
-/** Members that decide what a message is; a second one, or one in other letters, could mean another thing elsewhere. */
+/** Members that define the message; another parser may read a duplicate, or one in another case, differently. */
 const ENVELOPE_MEMBERS = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 
-/** Of the envelope; five are known. */
+/** Members of the message object; JSON-RPC defines six. */
 const MAX_ENVELOPE_MEMBERS = 64
 
 export class RpcMessage {
   readonly bytes: Buffer
   readonly kind: RpcMessageKind
-  /** '' for a response. */
+  /** Empty for a response. */
   readonly method: string
   /** null for a notification. */
   readonly id: ByteSpan | null
   readonly params: ByteSpan | null
-  /** Of a response; null when it is an error. */
+  /** The result of a response; null in an error response. */
   readonly result: ByteSpan | null
   readonly error: ByteSpan | null
 
@@ -39,14 +39,14 @@ export class RpcMessage {
       members.method === '' ? 'response' : members.id === null ? 'notification' : 'request'
   }
 
-  /** The message in these bytes, or what is wrong with them. Line breaks in them are gone afterwards. */
+  /** Returns the message, without line breaks, or the reason why the bytes are not a message. */
   static parse(bytes: Buffer): RpcMessage | string {
     const whole = findJsonValue(bytes)
     if (whole === null) return 'not valid JSON'
     return RpcMessage.parseAt(bytes, whole)
   }
 
-  /** The same for a value in bytes that were checked as a whole, such as an item of a batch. */
+  /** Parses one value of bytes that are known to be valid JSON, such as an item of a batch. */
   static parseAt(all: Buffer, { from, to }: ByteSpan): RpcMessage | string {
     if (all[from] !== OPEN_BRACE) return 'not a JSON-RPC message: expected an object'
     const bytes = removeLineBreaks(all.subarray(from, to))
@@ -56,28 +56,29 @@ export class RpcMessage {
     return typeof envelope === 'string' ? envelope : new RpcMessage(bytes, envelope)
   }
 
-  /** The id as it was written: `1`, `"a"`. */
+  /** The id as JSON text: `1`, `"a"`, or `null` when the message has none. */
   get idText(): string {
     const { bytes, id } = this
     return id === null ? 'null' : bytes.toString('utf8', id.from, id.to)
   }
 
-  withId(text: string, ...more: readonly JsonEdit[]): Buffer {
-    return applyEdits(this.bytes, this.id === null ? more : [{ ...this.id, text }, ...more])
+  /** Returns the bytes with another id and further edits. */
+  withId(text: string, ...edits: readonly JsonEdit[]): Buffer {
+    return applyEdits(this.bytes, this.id === null ? edits : [{ ...this.id, text }, ...edits])
   }
 
-  /** Members of `params`, if it is an object. */
+  /** Lists the members of `params`; empty if it is not an object. */
   paramMembers(): JsonMember[] {
     const { params, bytes } = this
     return params !== null && bytes[params.from] === OPEN_BRACE ? listMembers(bytes, params) : []
   }
 
-  /** A member of `params`: its span. Of two, the last, as nearly everyone reads JSON. */
+  /** The span of a member of `params`; of duplicates the last, as most JSON parsers do. */
   param(name: string): ByteSpan | undefined {
     return this.paramMembers().findLast(({ key }) => key === name)
   }
 
-  /** A text in `params`. */
+  /** A string member of `params`. */
   textParam(name: string): string | undefined {
     const span = this.param(name)
     return span === undefined ? undefined : readJsonString(this.bytes, span)
@@ -97,7 +98,7 @@ interface Envelope {
 }
 
 const OPEN_BRACE = 0x7b
-/** Of `null`. */
+/** The first letter of `null`. */
 const SMALL_N = 0x6e
 
 function parseEnvelope(bytes: Buffer, members: readonly JsonMember[]): Envelope | string {
@@ -106,7 +107,8 @@ function parseEnvelope(bytes: Buffer, members: readonly JsonMember[]): Envelope 
     const name = foldEnvelopeName(member.key)
     if (!ENVELOPE_MEMBERS.includes(name)) continue
     if (found.has(name)) return `not a JSON-RPC message: '${name}' occurs twice`
-    if (name !== member.key) return `not a JSON-RPC message: '${member.key}' for '${name}'`
+    if (name !== member.key)
+      return `not a JSON-RPC message: expected '${name}', found '${member.key}'`
     found.set(name, member)
   }
   const version = found.get('jsonrpc')
@@ -114,38 +116,38 @@ function parseEnvelope(bytes: Buffer, members: readonly JsonMember[]): Envelope 
     return `not a JSON-RPC message: expected "jsonrpc": "2.0"`
   const id = found.get('id') ?? null
   const [result = null, error = null] = [found.get('result'), found.get('error')]
-  const written = found.get('method')
-  // MCP has no null, but errors about what could not be read have.
-  const isUnread = id !== null && bytes[id.from] === SMALL_N && written === undefined
-  if (id !== null && !isId(bytes, id) && !(isUnread && error !== null))
-    return 'not a JSON-RPC message: id is no text or number'
-  if (written === undefined) {
+  const methodMember = found.get('method')
+  // MCP forbids a null id, but an error response to an unreadable request has one.
+  const isNullResponse = id !== null && bytes[id.from] === SMALL_N && methodMember === undefined
+  if (id !== null && !isId(bytes, id) && !(isNullResponse && error !== null))
+    return 'not a JSON-RPC message: id must be a string or a number'
+  if (methodMember === undefined) {
     if ((result === null) === (error === null))
       return 'not a JSON-RPC message: expected a method, a result or an error'
     if (id === null) return 'not a JSON-RPC message: a response without id'
     return { method: '', id, params: null, result, error }
   }
-  const method = readJsonString(bytes, written)
+  const method = readJsonString(bytes, methodMember)
   if (method === undefined || method === '' || result !== null || error !== null)
     return 'not a JSON-RPC message: expected one method, or a result or an error'
   return { method, id, params: found.get('params') ?? null, result: null, error: null }
 }
 
 /**
- * A name as the most lenient reader sees it: Go's matches members whatever their case, and for it the long s (U+017F)
- * is a case of s, which only upper case shows.
+ * Folds a member name like the most lenient parser: Go matches member names in any case and treats the long s (U+017F)
+ * as an s, which only upper-casing reveals.
  */
 export function foldEnvelopeName(key: string): string {
   return ENVELOPE_MEMBERS.includes(key) ? key : key.toUpperCase().toLowerCase()
 }
 
-/** A text or a number. */
+/** Whether the value is a string or a number. */
 function isId(bytes: Buffer, { from }: ByteSpan): boolean {
   const first = bytes[from]!
   return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)
 }
 
-/** Between values line breaks are mere white space, but on a child's input and in an event they end the message. */
+/** Line breaks between values are white space in JSON but would end the message on stdio and in an SSE event. */
 function removeLineBreaks(bytes: Buffer): Buffer {
   if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes
   const line = Buffer.from(bytes)
@@ -154,16 +156,14 @@ function removeLineBreaks(bytes: Buffer): Buffer {
   return line
 }
 
-// JSON-RPC as the gateway itself speaks it: errors, results and notifications of its own.
-
-/** Codes of JSON-RPC, of the MCP SDKs' servers and of the MCP specification. */
+/** Error codes of JSON-RPC, of the servers in the MCP SDKs and of the MCP specification. */
 export const RPC_CODES = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** The transport refused, or a target failed. */
+  /** The transport refused the request, or a target failed. */
   server: -32000,
   noSession: -32001,
   headerMismatch: -32020,
@@ -178,7 +178,7 @@ export interface RpcError {
   readonly data?: unknown
 }
 
-/** `idText` is an id as it was written: `1`, `"a"`, or `null` where there is none. */
+/** `idText` is the id as JSON text: `1`, `"a"`, or `null` if there is none. */
 export function formatRpcError(idText: string, error: RpcError): string {
   return `{"jsonrpc":"2.0","id":${idText},"error":${JSON.stringify(error)}}`
 }
@@ -191,18 +191,18 @@ export function encodeRpcNotification(method: string, paramsText: string): Buffe
   return Buffer.from(`{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${paramsText}}`)
 }
 
-/** Nobody waits for the answer to the request of this number any more. */
-export function encodeCancelledNotification(number: number, why: string): Buffer {
-  const params = JSON.stringify({ requestId: number, reason: why })
+/** Encodes `notifications/cancelled` for the request with this number. */
+export function encodeCancelledNotification(number: number, reason: string): Buffer {
+  const params = JSON.stringify({ requestId: number, reason })
   return encodeRpcNotification('notifications/cancelled', params)
 }
 
-/** An answer that is an HTTP error and says why in JSON-RPC. */
+/** Creates an HTTP error response with a JSON-RPC error as its body. */
 export function createRpcRefusal(status: number, error: RpcError, idText = 'null'): Reply {
   return buildReply(status, [['content-type', 'application/json']], formatRpcError(idText, error))
 }
 
-/** Notifications and answers of the client's get no more than this. */
+/** Creates the reply to a POST that holds only notifications and responses. */
 export function createAcceptedReply(): Reply {
   return buildReply(202, [])
 }

@@ -1,4 +1,4 @@
-// An MCP backend of a route: Streamable HTTP on whatever path leads here, and the older transport on `/sse`.
+// An MCP backend of a route: Streamable HTTP on every path that the route matches, and HTTP+SSE on `/sse`.
 
 import { addressKeyOf } from '../../core/addresses.ts'
 import { errorStackOf, GatewayError } from '../../core/errors.ts'
@@ -41,16 +41,20 @@ import { principalOf } from './session-principal.ts'
 export interface McpRouting {
   readonly rules: readonly AuthorizationRule[]
   readonly protection: RebindingProtection
-  /** Whether the client's own credentials are meant for the targets. */
+  /** Whether the client's own credentials are forwarded to the targets. */
   readonly credentials: CredentialForwarding
-  /** Who knows about authorization when it is the only target's own business. */
+  /** Serves the authorization metadata when the only target does its own authorization. */
   readonly documents: Backend | null
 }
 
 const SESSION_ID = 'mcp-session-id'
-/** Of a method's name, in the log. */
+/** Characters of a method name in the log. */
 const MAX_METHOD = 64
 const NOT_FOUND = { code: RPC_CODES.noSession, message: 'session not found' } as const
+const VERSION_MISMATCH: RpcError = {
+  code: RPC_CODES.headerMismatch,
+  message: 'MCP protocol version header/body mismatch',
+}
 
 export class McpBackend implements Backend {
   readonly endpoint: string
@@ -65,22 +69,22 @@ export class McpBackend implements Backend {
 
   call(exchange: Exchange, attempt: Attempt): void {
     const { request } = exchange
-    const visit = { exchange, attempt, rules: this.#routing.rules }
+    const httpRequest = { exchange, attempt, rules: this.#routing.rules }
     exchange.addFacts({ mcp: {} })
     const fault = checkRebinding(exchange, this.#routing.protection)
     if (fault !== null) {
       exchange.trace?.recordRefusal('dnsRebindingProtection', 403, fault)
       return attempt.answer(createTransportRefusal(403, fault))
     }
-    if (request.path === LEGACY_PATH) return this.#legacy(visit)
-    if (request.path.includes('/.well-known/')) return this.#document(visit)
-    const twice = checkRepeatedHeaders(request)
-    if (twice !== null) return attempt.answer(twice)
-    if (request.method === 'POST') return this.#post(visit)
+    if (request.path === LEGACY_PATH) return this.#serveLegacy(httpRequest)
+    if (request.path.includes('/.well-known/')) return this.#serveDocument(httpRequest)
+    const repeated = checkRepeatedHeaders(request)
+    if (repeated !== null) return attempt.answer(repeated)
+    if (request.method === 'POST') return this.#post(httpRequest)
     if (this.group.config.statefulMode === 'stateless')
       return attempt.answer(createMethodRefusal(['POST']))
-    if (request.method === 'GET') this.#get(visit)
-    else if (request.method === 'DELETE') this.#delete(visit)
+    if (request.method === 'GET') this.#get(httpRequest)
+    else if (request.method === 'DELETE') this.#delete(httpRequest)
     else attempt.answer(createMethodRefusal(['GET', 'POST', 'DELETE']))
   }
 
@@ -90,52 +94,59 @@ export class McpBackend implements Backend {
     return { principal, client, fields: this.clientHeadersFor(exchange) }
   }
 
-  /** What remote targets may know of the client. */
+  /** The client headers that remote targets get. */
   clientHeadersFor(exchange: Exchange): ForwardedHeadersFor {
     if (!this.group.isRemote) return () => []
     const fields = selectForwardedHeaders(exchange.request, this.#routing.credentials)
-    // Those were verified here and taken off the request.
-    const shown = exchange.enforcement.verifiedCredentials
+    // Credentials that the gateway verified were removed from the request.
+    const credentials = exchange.enforcement.verifiedCredentials
       .filter(({ kind }) => kind === 'header')
       .map(({ name, text }) => [name, text, 'passthrough'] as const)
-    return transformForwardedHeaders([...fields, ...shown], this.group.config.targets, exchange)
+    return transformForwardedHeaders(
+      [...fields, ...credentials],
+      this.group.config.targets,
+      exchange,
+    )
   }
 
-  #get(visit: McpHttpRequest): void {
-    const { request } = visit.exchange
+  #get(httpRequest: McpHttpRequest): void {
+    const { request } = httpRequest.exchange
     const fault = checkGetRequest(request)
-    if (fault !== null) return visit.attempt.answer(fault)
-    const session = this.#sessionOf(visit, 'session ID is required')
+    if (fault !== null) return httpRequest.attempt.answer(fault)
+    const session = this.#findSession(httpRequest, 'session ID is required')
     if (session === null) return
-    session.fields = this.clientHeadersFor(visit.exchange)
-    // An empty one is what a browser says that has seen none.
-    session.listen(visit.attempt, request.get('last-event-id') || undefined)
+    session.fields = this.clientHeadersFor(httpRequest.exchange)
+    // Browsers send an empty Last-Event-ID when they have received no event.
+    session.listen(httpRequest.attempt, request.get('last-event-id') || undefined)
   }
 
-  #delete(visit: McpHttpRequest): void {
-    const session = this.#sessionOf(visit, 'session ID is required')
+  #delete(httpRequest: McpHttpRequest): void {
+    const session = this.#findSession(httpRequest, 'session ID is required')
     if (session === null) return
-    session.end('deleted by its client')
-    visit.attempt.answer(createAcceptedReply())
+    session.end('deleted by the client')
+    httpRequest.attempt.answer(createAcceptedReply())
   }
 
-  #post(visit: McpHttpRequest): void {
-    const fault = checkPostRequest(visit.exchange.request)
-    if (fault !== null) return visit.attempt.answer(fault)
-    this.#read(visit, (posted) => {
+  #post(httpRequest: McpHttpRequest): void {
+    const fault = checkPostRequest(httpRequest.exchange.request)
+    if (fault !== null) return httpRequest.attempt.answer(fault)
+    this.#readMessages(httpRequest, (posted) => {
       const [first] = posted.messages
-      const mismatch = posted.isBatch ? null : checkRoutingHeaders(visit.exchange.request, first!)
+      const mismatch = posted.isBatch
+        ? null
+        : checkRoutingHeaders(httpRequest.exchange.request, first!)
       if (mismatch !== null)
-        return visit.attempt.answer(createRpcRefusal(400, mismatch, first!.idText))
+        return httpRequest.attempt.answer(createRpcRefusal(400, mismatch, first!.idText))
       if (this.group.config.statefulMode === 'stateless')
-        return serveStatelessRequest(this, visit, posted)
-      if (first?.kind === 'request' && first.method === 'initialize') this.#initialize(visit, first)
-      else this.#forwardMessages(visit, posted)
+        return serveStatelessRequest(this, httpRequest, posted)
+      if (first?.kind === 'request' && first.method === 'initialize')
+        this.#initialize(httpRequest, first)
+      else this.#forwardMessages(httpRequest, posted)
     })
   }
 
-  #initialize(visit: McpHttpRequest, message: RpcMessage): void {
-    const { exchange, attempt } = visit
+  #initialize(httpRequest: McpHttpRequest, message: RpcMessage): void {
+    const { exchange, attempt } = httpRequest
     const { request } = exchange
     const refuse = (status: number, error: RpcError): void =>
       attempt.answer(createRpcRefusal(status, error, message.idText))
@@ -143,33 +154,36 @@ export class McpBackend implements Backend {
     if (id !== undefined && this.group.find(id, principalOf(exchange.facts)) === undefined)
       return refuse(404, NOT_FOUND)
     if (id !== undefined)
-      return refuse(400, { code: RPC_CODES.invalidRequest, message: 'the session is initialized' })
+      return refuse(400, {
+        code: RPC_CODES.invalidRequest,
+        message: 'the session is already initialized',
+      })
     const version = protocolVersionOf(request)
-    const asked = message.textParam('protocolVersion')
+    const requestedVersion = message.textParam('protocolVersion')
     const fault = checkProtocolVersion(version)
     if (fault !== null) return refuse(400, fault)
-    if (version !== undefined && version !== asked) return refuse(400, VERSION_MISMATCH)
+    if (version !== undefined && version !== requestedVersion) return refuse(400, VERSION_MISMATCH)
     const session = this.group.beginSession(message, this.describeClient(exchange))
     if (typeof session === 'string')
       return refuse(503, { code: RPC_CODES.server, message: session })
-    session.begin(visit, [[SESSION_ID, session.id]])
+    session.begin(httpRequest, [[SESSION_ID, session.id]])
     this.group.sessionBegun(session)
   }
 
-  #forwardMessages(visit: McpHttpRequest, posted: PostedMessages): void {
+  #forwardMessages(httpRequest: McpHttpRequest, posted: PostedMessages): void {
     const missing = 'session header is required for non-initialize requests'
     const idText = posted.messages[0]?.idText
-    const session = this.#sessionOf(visit, missing, idText)
+    const session = this.#findSession(httpRequest, missing, idText)
     if (session === null) return
-    const said = protocolVersionOf(visit.exchange.request) ?? session.version
-    const fault = checkBatch(posted, session.version) ?? checkBatch(posted, said)
-    if (fault !== null) return visit.attempt.answer(createRpcRefusal(400, fault))
-    session.fields = this.clientHeadersFor(visit.exchange)
-    session.receive(posted.messages, visit)
+    const version = protocolVersionOf(httpRequest.exchange.request) ?? session.version
+    const fault = checkBatch(posted, session.version) ?? checkBatch(posted, version)
+    if (fault !== null) return httpRequest.attempt.answer(createRpcRefusal(400, fault))
+    session.fields = this.clientHeadersFor(httpRequest.exchange)
+    session.receive(posted.messages, httpRequest)
   }
 
-  /** The session a request names; if there is none it has been answered. */
-  #sessionOf(
+  /** Returns the session that the request names; answers the request and returns null if there is none. */
+  #findSession(
     { exchange, attempt }: McpHttpRequest,
     missing: string,
     idText = 'null',
@@ -190,24 +204,24 @@ export class McpBackend implements Backend {
     return session
   }
 
-  /** Clients look here for an authorization server; without one they must hear 404. */
-  #document({ exchange, attempt }: McpHttpRequest): void {
+  /** Clients look here for an authorization server; without one the answer must be 404. */
+  #serveDocument({ exchange, attempt }: McpHttpRequest): void {
     const { documents } = this.#routing
     if (documents === null || !isDocumentRequest(exchange.request))
       attempt.answer(createTransportRefusal(404, 'not found'))
     else documents.call(exchange, attempt)
   }
 
-  #legacy(visit: McpHttpRequest): void {
-    const { method } = visit.exchange.request
-    if (method === 'GET') return openLegacyStream(this, visit)
-    if (method !== 'POST') return visit.attempt.answer(createMethodRefusal(['GET', 'POST']))
-    this.#read(visit, (posted) => acceptLegacyPost(this, visit, posted))
+  #serveLegacy(httpRequest: McpHttpRequest): void {
+    const { method } = httpRequest.exchange.request
+    if (method === 'GET') return openLegacyStream(this, httpRequest)
+    if (method !== 'POST') return httpRequest.attempt.answer(createMethodRefusal(['GET', 'POST']))
+    this.#readMessages(httpRequest, (posted) => acceptLegacyPost(this, httpRequest, posted))
   }
 
-  /** The messages of a POST, once they are whole. */
-  #read(visit: McpHttpRequest, then: (posted: PostedMessages) => void): void {
-    const { exchange, attempt } = visit
+  /** Reads the whole body of a POST and parses its messages. */
+  #readMessages(httpRequest: McpHttpRequest, then: (posted: PostedMessages) => void): void {
+    const { exchange, attempt } = httpRequest
     send100Continue(exchange)
     const limit = this.group.limits.maxRequestBytes
     const bounds = { maxBytes: limit, sharedBudget: this.group.bodies }
@@ -220,8 +234,8 @@ export class McpBackend implements Backend {
           this.#logMessages(posted, bytes.length)
           then(posted)
         } catch (cause) {
-          // The body may have come long after the head, when nobody else is there to catch it.
-          this.#failUnexpectedly(visit, cause)
+          // The body may arrive long after the head, when no caller is left to catch the error.
+          this.#failUnexpectedly(httpRequest, cause)
         }
       },
       onTooLarge: (bytes) => {
@@ -233,7 +247,7 @@ export class McpBackend implements Backend {
       onNoRoom: () => {
         const { maxBytes } = this.group.bodies
         const bound = `at most ${maxBytes} bytes (config.mcp.maxReadTogether)`
-        const message = `too much is being read from other clients, ${bound}: try again later`
+        const message = `too many request bytes are being read, ${bound}: try again later`
         this.group.refusals.count('maxReadTogether', maxBytes)
         attempt.answer(createRpcRefusal(503, { code: RPC_CODES.server, message }))
       },
@@ -257,14 +271,9 @@ export class McpBackend implements Backend {
   }
 
   #failUnexpectedly({ exchange, attempt }: McpHttpRequest, cause: unknown): void {
-    // Behind an answer, nobody else would tell.
+    // After the answer was sent, attempt.fail() reports nothing.
     if (exchange.phase !== 'forward')
       this.group.log.write('error', 'mcp', 'internal error', ['cause', errorStackOf(cause)])
     attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
   }
-}
-
-const VERSION_MISMATCH: RpcError = {
-  code: RPC_CODES.headerMismatch,
-  message: 'MCP protocol version header/body mismatch',
 }

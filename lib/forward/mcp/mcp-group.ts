@@ -1,5 +1,4 @@
-// One MCP backend beyond any plan: its targets and the sessions of its clients, which outlive a reload that leaves it
-// as it was.
+// One MCP backend with its targets and client sessions. It outlives a config reload that does not change it.
 
 import { randomUUID } from 'node:crypto'
 import type { ByteBudget, KeyedCounter } from '../../core/byte-budgets.ts'
@@ -17,21 +16,21 @@ import { McpSession } from './session/session.ts'
 import { ItemNames } from './several/item-names.ts'
 import type { TargetLink, TargetLinkOwner } from './target-link.ts'
 
-/** What all groups of the process share. */
+/** Resources that all groups of the process share. */
 export interface McpGroupContext {
-  /** Of the process among others, at the end of its sessions' ids; '' where it is alone. */
+  /** Identifies the worker process at the end of session ids; empty with a single process. */
   readonly sessionIdSuffix: string
   readonly limits: McpLimits
   readonly log: Log
   readonly bodies: ByteBudget
-  /** What sessions keep for clients that come back, over all groups. */
+  /** Budget for the events that sessions of all groups keep for reconnecting clients. */
   readonly histories: ByteBudget
-  /** Sessions of all groups together. */
+  /** The sessions of all groups. */
   readonly sessions: Sweeper<McpSession>
   readonly refusals: RefusalCounter
-  /** What each client has of them. */
+  /** Sessions and child processes per client. */
   readonly shares: Readonly<Record<'sessions' | 'children', KeyedCounter>>
-  /** Room for so many more child processes. */
+  /** How many more child processes may be started. */
   childrenLeft(): number
   openLink(target: McpConfig['targets'][number], owner: TargetLinkOwner): TargetLink | string
 }
@@ -39,44 +38,45 @@ export interface McpGroupContext {
 const LIMIT_TEXTS = {
   maxSessions: 'sessions are open',
   maxSessionsPerClient: 'sessions are open for one client',
-  maxChildren: 'child processes are alive',
-  maxChildrenPerClient: 'child processes are for one client',
+  maxChildren: 'child processes are running',
+  maxChildrenPerClient: 'child processes are running for one client',
 } as const
 
-const RETIRED_REASON = 'its backend was removed or changed'
+const RETIRED_REASON = 'the backend was removed or changed'
 
-/** Why a session ends that nobody was told of. */
-export const SINGLE_REQUEST_REASON = 'it was for one request'
+/** Why the session of a stateless request ends. */
+export const SINGLE_REQUEST_REASON = 'the stateless request is finished'
 
 export class McpGroup implements McpSessionOwner {
-  /** Of the backend in the configuration. */
+  /** The key of the backend in the configuration. */
   readonly key: string
   readonly config: McpConfig
   readonly limits: McpLimits
   readonly log: Log
   readonly names: ItemNames
-  /** What may be read of clients' messages at a time, over all groups. */
+  /** Budget for the request bodies that are being read, over all groups. */
   readonly bodies: ByteBudget
   readonly histories: ByteBudget
   readonly refusals: RefusalCounter
-  /** Whether some target is reached by HTTP, and hears headers of the client's. */
+  /** Whether any target is reached by HTTP and so gets client headers. */
   readonly isRemote: boolean
   readonly #context: McpGroupContext
   readonly #sessions = new Map<string, McpSession>()
-  /** Why targets are not there, by name, since they were last seen to be. */
+  /** Why a target is down, by its name; cleared when the target responds. */
   readonly #faults = new Map<string, string>()
+  /** Child processes that one session needs. */
   readonly #children: number
-  #state: 'named' | 'retired' = 'named'
+  #state: 'configured' | 'retired' = 'configured'
 
-  constructor(key: string, config: McpConfig, around: McpGroupContext) {
+  constructor(key: string, config: McpConfig, context: McpGroupContext) {
     this.key = key
     this.config = config
-    this.limits = around.limits
-    this.log = around.log
-    this.bodies = around.bodies
-    this.histories = around.histories
-    this.refusals = around.refusals
-    this.#context = around
+    this.limits = context.limits
+    this.log = context.log
+    this.bodies = context.bodies
+    this.histories = context.histories
+    this.refusals = context.refusals
+    this.#context = context
     const names = config.targets.map(({ name }) => name)
     this.names = new ItemNames(config.prefixMode, names)
     this.#children = config.targets.filter(({ kind }) => kind === 'stdio').length
@@ -100,7 +100,7 @@ export class McpGroup implements McpSessionOwner {
     }
   }
 
-  /** A target went down, or did not come up, in one of the sessions. */
+  /** A target stopped or did not start in one of the sessions. */
   recordTargetFault(target: string, reason: string): void {
     this.#faults.set(target, reason)
   }
@@ -109,29 +109,29 @@ export class McpGroup implements McpSessionOwner {
     this.#faults.delete(target)
   }
 
-  /** A session its client may use. */
+  /** Finds an open session that belongs to this principal. */
   find(id: string, principal: string): McpSession | undefined {
     const session = this.#sessions.get(id)
     return session?.state === 'open' && session.principal === principal ? session : undefined
   }
 
-  /** One of the older transport, which its client knows before it began. */
+  /** Finds a session of the HTTP+SSE transport, whose client knows the id before `initialize`. */
   findLegacy(id: string, principal: string): McpSession | undefined {
     const session = this.#sessions.get(id)
-    const isOld = session?.transport === 'old' && session.principal === principal
-    return isOld ? session : undefined
+    const isLegacy = session?.transport === 'old' && session.principal === principal
+    return isLegacy ? session : undefined
   }
 
-  /** A new session; a text says why there is none. */
-  beginSession(greeting: RpcMessage, about: SessionClient): McpSession | string {
+  /** Creates a session, or returns the reason why a limit forbids it. */
+  beginSession(initialize: RpcMessage, client: SessionClient): McpSession | string {
     const { sessions, shares } = this.#context
-    const reached = this.#limitReachedBy(about.client)
+    const reached = this.#findReachedLimit(client.client)
     if (reached !== null) {
-      const most = this.limits[reached]
-      this.refusals.count(reached, most)
-      return `${most} ${LIMIT_TEXTS[reached]} (config.mcp.${reached}): try again later`
+      const limit = this.limits[reached]
+      this.refusals.count(reached, limit)
+      return `${limit} ${LIMIT_TEXTS[reached]} (config.mcp.${reached}): try again later`
     }
-    const session = new McpSession(this, greeting, about, this)
+    const session = new McpSession(this, initialize, client, this)
     this.#sessions.set(session.id, session)
     sessions.add(session)
     shares.sessions.add(session.client)
@@ -139,7 +139,7 @@ export class McpGroup implements McpSessionOwner {
     return session
   }
 
-  #limitReachedBy(client: string): keyof typeof LIMIT_TEXTS | null {
+  #findReachedLimit(client: string): keyof typeof LIMIT_TEXTS | null {
     const { sessions, shares } = this.#context
     const { maxSessions, maxSessionsPerClient, maxChildrenPerClient } = this.limits
     if (sessions.members.size >= maxSessions) return 'maxSessions'
@@ -150,8 +150,8 @@ export class McpGroup implements McpSessionOwner {
   }
 
   openLink(name: string, owner: TargetLinkOwner): TargetLink | string {
-    const target = this.config.targets.find((one) => one.name === name)
-    return target === undefined ? `no target '${name}'` : this.#context.openLink(target, owner)
+    const target = this.config.targets.find((candidate) => candidate.name === name)
+    return target === undefined ? `unknown target '${name}'` : this.#context.openLink(target, owner)
   }
 
   ended(session: McpSession, reason: string): void {
@@ -171,13 +171,13 @@ export class McpGroup implements McpSessionOwner {
     ])
   }
 
-  /** No configuration names it any more: each session ends with its last call. */
+  /** The backend is no longer configured: each session ends after its last call. */
   retire(): void {
     this.#state = 'retired'
     for (const session of this.sessions) session.retire(RETIRED_REASON)
   }
 
-  /** A session has its first call. The request for it may have come before the group was retired. */
+  /** A session has its first call. Its request may have arrived before the group was retired. */
   sessionBegun(session: McpSession): void {
     if (this.#state === 'retired') session.retire(RETIRED_REASON)
   }

@@ -1,5 +1,5 @@
-// Every MCP backend with its sessions, beside the plans that name them: one that a new plan leaves as it was keeps its
-// sessions, any other lets them end.
+// All MCP backends with their sessions. A backend that a config reload does not change keeps its sessions; the sessions
+// of a changed or removed backend end after their last call.
 
 import { createHash } from 'node:crypto'
 import { ByteBudget, KeyedCounter } from '../../core/byte-budgets.ts'
@@ -24,14 +24,13 @@ import type { TargetLink, TargetLinkOwner } from './target-link.ts'
 
 const STOPPING_REASON = 'the gateway is stopping'
 
-/** What is not MCP's alone. */
+/** Resources that the rest of the gateway owns. */
 interface McpSharedResources {
-  /** What sessions may keep together for clients that come back. */
+  /** Budget for the events that all sessions keep for reconnecting clients. */
   readonly histories: ByteBudget
   readonly refusals: RefusalCounter
-  /** What ids of sessions end with. */
-  readonly mark: string
-  readonly witness: ChildObserver | null
+  readonly sessionIdSuffix: string
+  readonly childObserver: ChildObserver | null
 }
 
 export class McpGroups implements McpGroupContext {
@@ -46,36 +45,36 @@ export class McpGroups implements McpGroupContext {
   readonly histories: ByteBudget
   readonly #pools: ConnectionPools
   readonly #groups = new Map<string, McpGroup>()
-  /** Remote sessions that are being ended, each within its deadline. */
+  /** Remote sessions that are being deleted, each within its deadline. */
   readonly #endingSessions = new Set<Promise<void>>()
 
   constructor(limits: McpLimits, log: Log, pools: ConnectionPools, shared: McpSharedResources) {
-    const { histories, refusals, mark, witness } = shared
-    this.sessionIdSuffix = mark
+    const { histories, refusals, sessionIdSuffix, childObserver } = shared
+    this.sessionIdSuffix = sessionIdSuffix
     this.limits = limits
     this.histories = histories
     this.refusals = refusals
     this.bodies = new ByteBudget(limits.maxReadTogether)
     this.log = log
     this.#pools = pools
-    this.children = new ChildProcesses(limits, log, undefined, witness)
+    this.children = new ChildProcesses(limits, log, undefined, childObserver)
     const { sessionTtl, goneTtl, keepAlive } = limits
     const silence = keepAlive === 0 ? sessionTtl : keepAlive
     this.sessions = new Sweeper(Math.min(sessionTtl, goneTtl, silence, HEAD_DELAY_MS))
   }
 
-  /** The group of a backend; `key` tells it from others with the same targets. */
+  /** The group of a backend; `key` distinguishes backends with the same targets. */
   groupFor(key: string, config: McpConfig): McpGroup {
-    const whole = `${key} ${digestMcpConfig(config)}`
-    let group = this.#groups.get(whole)
+    const groupKey = `${key} ${digestMcpConfig(config)}`
+    let group = this.#groups.get(groupKey)
     if (group === undefined) {
       group = new McpGroup(key, config, this)
-      this.#groups.set(whole, group)
+      this.#groups.set(groupKey, group)
     }
     return group
   }
 
-  /** Forgets every group but these. */
+  /** Retires every group except these. */
   retain(groups: ReadonlySet<McpGroup>): void {
     for (const [key, group] of this.#groups) {
       if (groups.has(group)) continue
@@ -84,11 +83,11 @@ export class McpGroups implements McpGroupContext {
     }
   }
 
-  /** Those that are named, and the sessions of those that no longer are. */
+  /** Describes the configured groups and the retired groups that still have sessions. */
   describe(now: number): McpGroupView[] {
-    const named = [...this.#groups.values()]
-    const retired = [...this.sessions.members].map(({ group }) => group)
-    return [...new Set([...named, ...retired])].map((group) => group.describe(now))
+    const configured = [...this.#groups.values()]
+    const withSessions = [...this.sessions.members].map(({ group }) => group)
+    return [...new Set([...configured, ...withSessions])].map((group) => group.describe(now))
   }
 
   childrenLeft(): number {
@@ -102,29 +101,29 @@ export class McpGroups implements McpGroupContext {
     }
     const { host, port, tls } = target
     const pool = this.#pools.poolFor(createOrigin({ kind: 'tcp', host, port }, tls))
-    const leaving = (over: Promise<void>): void => this.#trackEnding(over)
+    const leaving = (ended: Promise<void>): void => this.#trackEnding(ended)
     const remote = { target, pool, limits: this.limits, log: this.log, leaving }
     return target.kind === 'mcp' ? new StreamableLink(remote, owner) : new SseLink(remote, owner)
   }
 
-  /** The process stops: streams that would never end by themselves do. */
+  /** The process stops: closes the streams that would never end. */
   drain(): void {
     for (const session of this.sessions.members) session.drain(STOPPING_REASON)
   }
 
-  /** Ends every session, and resolves when the last child is gone. */
+  /** Ends every session; resolves when the last child process has exited. */
   async close(): Promise<void> {
     for (const session of this.sessions.members) session.end(STOPPING_REASON)
     await Promise.all([this.children.closeAll(), ...this.#endingSessions])
   }
 
-  #trackEnding(over: Promise<void>): void {
-    const seen = over.finally(() => this.#endingSessions.delete(seen))
-    this.#endingSessions.add(seen)
+  #trackEnding(ended: Promise<void>): void {
+    const tracked = ended.finally(() => this.#endingSessions.delete(tracked))
+    this.#endingSessions.add(tracked)
   }
 }
 
-/** Tells configurations apart without holding the secrets that are among them. */
+/** A hash distinguishes configurations without keeping the secrets in them. */
 function digestMcpConfig(config: McpConfig): string {
   const text = JSON.stringify(
     config,

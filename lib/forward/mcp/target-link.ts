@@ -1,12 +1,12 @@
-// The words of the MCP side: a session reaches each of its targets by a link, whatever stands behind it.
+// The interface between a session and its targets: a link carries messages to a child process or a remote server.
 
 import type { CallTrace, SentRequest, Trace } from '../../core/trace-events.ts'
 import type { Reply } from '../../core/types.ts'
 import type { RpcMessage } from './json-rpc.ts'
 
 /**
- * Headers of the client's that go to a remote target, in lower case. `passthrough`: a credential, only for targets that
- * are to have it by their `createBackendAuthPolicy`.
+ * Client headers that are forwarded to a remote target, in lower case. `passthrough` marks a credential that only
+ * targets with backend auth `passthrough` get.
  */
 export type ForwardedHeaders = readonly (readonly [
   name: string,
@@ -14,60 +14,58 @@ export type ForwardedHeaders = readonly (readonly [
   only?: 'passthrough',
 ])[]
 
-/** Those for one target, by its name: it may have transformations of its own. */
+/** Returns the headers for one target by name; each target may have its own transformations. */
 export type ForwardedHeadersFor = (target: string) => ForwardedHeaders
 
-/** A message on its way to a target. */
+/** A message to a target. */
 export interface OutgoingMessage {
   /** One JSON-RPC message without line breaks. */
   readonly bytes: Buffer
-  /** The number the session gave this request as its id; 0 when it is no request. */
+  /** The number that the session gave this request as its id; 0 if it is not a request. */
   readonly number: number
-  /** What a remote target hears of the client's request. Child processes see none of it. */
+  /** Client headers for a remote target. Child processes get none of them. */
   readonly fields: ForwardedHeaders
-  /** Where somebody watches the client's request: links tell it when the message goes out, targets how it ended. */
+  /** Set while the client's request is traced: the link reports the sending, the target the outcome. */
   readonly traced?: TracedMessage | null
 }
 
 /** One session's connection to one target. */
 export interface TargetLink {
-  /** Throws nothing: what cannot be sent is told by `failed` or `closed`, in this tick or later. */
+  /** Never throws: a failure is reported by `failed` or `closed`, in this tick or later. */
   send(message: OutgoingMessage): void
-  /** Nobody waits for the answer to this request any more; the target has been sent `notifications/cancelled`. */
+  /** Drops a cancelled request; the target has been sent `notifications/cancelled`. */
   forgetRequest(number: number): void
-  /** Opens what brings messages that belong to no call, where the transport has such a thing. */
+  /** Opens the stream for messages that belong to no request, if the transport has one. */
   listen(fields: ForwardedHeaders): void
-  /** Stops reading from the target until `resume`: its session cannot take more. */
+  /** Stops reading from the target until `resume`: the session cannot take more. */
   pause(): void
   resume(): void
-  /** Ends it, with all that belongs to it. `closed` follows unless it was told already. */
+  /** Ends the link and releases its resources. `closed` follows unless it was called already. */
   close(): void
 }
 
-/** Who holds a link; each call comes from the event loop, never from within a call to the link. */
+/** Receives the events of a link, always from the event loop and never inside a call to the link. */
 export interface TargetLinkOwner {
-  /** Which session it is, for the log. */
+  /** Identifies the session in the log. */
   readonly label: string
   /**
-   * A message from the target. `number` is the request it came with, where the transport knows; otherwise 0.
-   * The bytes are the receiver's to keep.
+   * A message from the target. `number` is the request whose response carried it, or 0 if the transport does not know.
+   * The receiver may keep the bytes.
    */
   received(message: RpcMessage, number: number): void
-  /** This request will get no answer, but the link stands. `reply` is what the remote end said instead, if it did. */
+  /** The request gets no answer but the link stays open. `reply` is the HTTP error of a remote target, if any. */
   failed(number: number, reason: string, reply: Reply | null): void
-  /** The link is gone for good, with every request under way on it. */
+  /** The link is closed for good, with every request that waits on it. */
   closed(reason: string): void
-  /** The remote end does not know the session any more: nothing of this request was done. */
+  /** The remote target does not know the session any more and has not processed this request. */
   expired(number: number): void
 }
 
-// One message to a target while somebody watches: the call it becomes, in the target's scope, and how that ends.
-
-/** A child has no status; these are what Streamable HTTP says of the same. */
+/** A child process has no status; these are the statuses of Streamable HTTP for the same outcomes. */
 const ANSWERED_STATUS = 200
 const ACCEPTED_STATUS = 202
 
-/** Null, and nothing is made, where nobody watches. */
+/** Returns null when the request is not traced. */
 export function traceMessage(
   trace: Trace | null | undefined,
   target: string,
@@ -75,44 +73,43 @@ export function traceMessage(
   return trace === null || trace === undefined ? null : new TracedMessage(trace, target)
 }
 
+/** Records one message to a target as a backend call in the trace of the client's request. */
 export class TracedMessage {
   readonly #trace: Trace
   readonly #target: string
-  /** The last, where it was sent again. */
+  /** The latest call, if the message was sent again. */
   #call: CallTrace | null = null
-  /** Of a child: no head tells of its answer. */
-  #written: CallTrace | null = null
+  /** The call to a child process, which has no response head to record. */
+  #childCall: CallTrace | null = null
 
   constructor(trace: Trace, target: string) {
     this.#trace = trace
     this.#target = target
   }
 
-  /** It goes out by HTTP. */
   sentByHttp(label: string, sent: SentRequest): CallTrace {
     this.#call = this.#trace.startCall(label, sent, [this.#target])
     return this.#call
   }
 
-  /** It is written to a child. */
   writtenToChild(bytes: Buffer): void {
     const call = this.sentByHttp(this.#target, {})
-    this.#written = call
+    this.#childCall = call
     call.requestBodyTap.chunk(bytes, 0, bytes.length)
     call.requestBodyTap.end('complete')
   }
 
-  /** A child has it, and that is all there is to wait for. */
+  /** A notification was written to a child, which does not answer it. */
   acceptedByChild(): void {
-    this.#written?.recordStatus(ACCEPTED_STATUS)
+    this.#childCall?.recordStatus(ACCEPTED_STATUS)
   }
 
-  /** The answer is there, be it a result or an error. */
+  /** The target sent a result or an error. */
   answered(): void {
-    this.#written?.recordStatus(ANSWERED_STATUS)
+    this.#childCall?.recordStatus(ANSWERED_STATUS)
   }
 
-  /** There will be none. What was not sent yet is no call. */
+  /** No answer will come. A message that was not sent yet has no call to record. */
   failed(reason: string): void {
     this.#call?.recordFailure(reason)
   }

@@ -1,5 +1,5 @@
-// What stands beside the traffic of several workers: the same interfaces on the same addresses as with one process, asked
-// of all of them.
+// The operator interfaces of a gateway with several workers: the same endpoints on the same addresses as with one process,
+// answered from data of all workers.
 
 import {
   createIndexEndpoints,
@@ -58,34 +58,34 @@ import { requestWorker, WorkerSet } from './ask-workers.ts'
 import type { FactsPart } from './worker-facts.ts'
 
 export interface AggregatedAdminOptions {
-  /** As at the start. */
+  /** The configuration at the start. */
   readonly config: Config
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Of this process. */
+  /** The log of the supervisor. */
   readonly log: Log
   readonly sockets?: ListeningSockets
-  /** How many workers there are to be. */
+  /** The configured number of workers. */
   readonly wanted: () => number
-  /** What the workers run. */
+  /** The configuration that the workers run. */
   readonly inForce: () => ConfigInForce
-  /** Of the last attempt to load another configuration; null when it was taken. */
+  /** Why the last reload was refused; null when it was accepted. */
   readonly refusal: () => ConfigRefusal | null
   readonly readiness: () => Readiness
   /** Workers that died and were replaced. */
   readonly restarts: () => number
-  /** Of the owner of limits. */
+  /** Bucket counts of the limit owner. */
   readonly limitCounts: () => BucketCounts
-  /** What this process itself had no room for. */
+  /** Refusals of the supervisor itself. */
   readonly refusals: RefusalCounter
-  /** Begins a graceful shutdown of all. */
+  /** Begins a graceful shutdown of the gateway. */
   readonly quit: () => void
-  /** The private socket on which workers ask for the page, when one of theirs shows it. */
+  /** The private socket on which workers fetch the page when one of their listeners shows it. */
   readonly pages: { readonly path: string; readonly sockets: ListeningSockets }
 }
 
-const PAGE_SOCKET_INTERFACE = { name: 'the page of workers', setting: 'config.workers' }
+const PAGE_SOCKET_INTERFACE = { name: 'the page for workers', setting: 'config.workers' }
 
-/** What has to be asked for before each part of the page can be told. */
+/** The facts that workers are asked for before the page API answers a path. */
 const FACTS_BY_PATH: Readonly<Record<string, readonly FactsPart[]>> = {
   '/api/runtime': ['pulse', 'traffic'],
   '/api/map': ['pulse', 'traffic'],
@@ -106,22 +106,22 @@ export class AggregatedAdmin {
   readonly #readApi: ReadApi
   readonly #ui: UiService
   readonly #playground: Playground
-  readonly #every: StartInterval
-  /** Beats since the workers were last asked for samples. */
+  readonly #startInterval: StartInterval
+  /** Ticks since the workers were last asked for samples. */
   #quietTicks = 0
 
-  /** Throws for an address of the environment that is none. */
+  /** Throws when an address in the environment is invalid. */
   constructor(options: AggregatedAdminOptions, timer: StartInterval = startInterval) {
     const { config, env, log, wanted, inForce, readiness, refusal } = options
     this.#options = options
-    this.#every = timer
+    this.#startInterval = timer
     this.#addresses = resolveAddresses(config.process, env)
     this.#servers = new AdminServerSet(log, options.sockets, 'info', options.refusals)
     this.#trace = new AggregatedTrace(this.#workers, config.process.maxWatchers, options.refusals)
     const { watch } = this.#trace
     this.#facts = new AggregatedFacts(this.#workers, { log, inForce, readiness, watch })
-    const refused = (): string => formatMetrics([refusedFamily(options.refusals.counts)])
-    this.#metrics = new AggregatedMetrics(this.#workers, () => this.#ownMetrics(), refused)
+    const ownRefusals = (): string => formatMetrics([refusedFamily(options.refusals.counts)])
+    this.#metrics = new AggregatedMetrics(this.#workers, () => this.#ownMetrics(), ownRefusals)
     this.#readApi = new ReadApi(this.#facts, (ms, act) => this.#tickEvery(ms, act))
     this.#ui = new UiService(this.#readApi, config.process, options.refusals)
     const pages = { ...PAGE_SOCKET_INTERFACE, connections: maxConnectionsFor(config.process) }
@@ -137,7 +137,7 @@ export class AggregatedAdmin {
     })
   }
 
-  /** Throws when an address that somebody wrote cannot be had. */
+  /** Throws when a configured address cannot be opened. */
   async open(): Promise<void> {
     const { admin, stats, readiness } = this.#addresses
     const { pages } = this.#options
@@ -145,11 +145,11 @@ export class AggregatedAdmin {
     if (admin.kind !== 'off') {
       const profiles = new V8Profilers()
       if (process.platform === 'linux') await profiles.startHeapSampling()
-      const place = {
+      const settings = {
         ...ADMIN_INTERFACE,
         connections: maxConnectionsFor(this.#options.config.process),
       }
-      await this.#servers.serve(place, admin, this.#endpoints(profiles), this.#page('admin'))
+      await this.#servers.serve(settings, admin, this.#endpoints(profiles), this.#page('admin'))
     }
     const page = createPagedEndpoints(async () => (await this.#metrics.page()).parts())
     await this.#servers.tryServe(STATS_INTERFACE, stats, page)
@@ -157,26 +157,26 @@ export class AggregatedAdmin {
     await this.#servers.tryServe(READINESS_INTERFACE, readiness, ready)
   }
 
-  /** A worker can be asked from now on. */
-  workerReady(door: WorkerEndpoints): void {
-    this.#workers.add(door)
-    this.#trace.workerReady(door)
-    void this.#sendCurrentLevel(door)
+  /** Called when a worker can be asked. */
+  workerReady(worker: WorkerEndpoints): void {
+    this.#workers.add(worker)
+    this.#trace.workerReady(worker)
+    void this.#sendCurrentLevel(worker)
   }
 
-  /** It has stopped, and will be gone: resolves when what it counted is known, or cannot be. */
+  /** Called when a worker has stopped: resolves when its last counts are read, or cannot be. */
   async collectLast(id: WorkerId): Promise<void> {
     await Promise.all([this.#metrics.collectLast(id), this.#facts.collectLast(id)])
   }
 
-  /** It is gone. */
+  /** Called when a worker has ended. */
   workerLeft(id: WorkerId): void {
     this.#workers.delete(id)
     this.#metrics.workerLeft(id)
     this.#facts.workerLeft(id)
   }
 
-  /** The files of unix sockets go with it. */
+  /** Also removes the files of unix sockets. */
   close(): void {
     this.#servers.close()
     this.#pages.close()
@@ -210,42 +210,42 @@ export class AggregatedAdmin {
     }
   }
 
-  /** Whoever is asked knows what the workers said just now. */
+  /** Refreshes the facts of the workers before the page API answers. */
   #page(place: UiPlace): FallbackHandler {
     const { log } = this.#options
-    const troubled = (error: unknown): void =>
+    const reportError = (error: unknown): void =>
       log.write('error', 'admin', 'internal error', ['cause', errorStackOf(error)])
-    const tell = createUiFallback(this.#ui, troubled, place)
+    const answer = createUiFallback(this.#ui, reportError, place)
     return (request, response, url) => {
-      // A reload may have opened the page where nobody could look before.
+      // A reload may have enabled the page on a listener.
       this.#readApi.applyConfig()
       const needs = FACTS_BY_PATH[url.pathname]
-      if (needs === undefined) return tell(request, response, url)
-      void this.#facts.refresh(...needs).then(() => tell(request, response, url))
+      if (needs === undefined) return answer(request, response, url)
+      void this.#facts.refresh(...needs).then(() => answer(request, response, url))
       return true
     }
   }
 
-  /** The page's server is asked for a sample every second; what it is made of has to be had first. */
+  /** The timer of the read API: each tick refreshes the facts of the workers before it takes a sample. */
   #tickEvery(ms: number, act: () => void): () => void {
-    let state: 'idle' | 'asking' | 'over' = 'idle'
-    const callOff = this.#every(ms, () => {
+    let state: 'idle' | 'asking' | 'stopped' = 'idle'
+    const stop = this.#startInterval(ms, () => {
       if (state !== 'idle') return
       state = 'asking'
-      void this.#facts.refresh(...this.#wanted()).then(() => {
-        if (state === 'over') return
+      void this.#facts.refresh(...this.#partsForTick()).then(() => {
+        if (state === 'stopped') return
         state = 'idle'
         act()
       })
     })
     return () => {
-      state = 'over'
-      callOff()
+      state = 'stopped'
+      stop()
     }
   }
 
-  /** As seldom as in one process while nobody looks; enough that little is lost with a worker that dies. */
-  #wanted(): FactsPart[] {
+  /** Without readers as seldom as in one process, yet often enough that a dying worker loses few counts. */
+  #partsForTick(): FactsPart[] {
     const api = this.#readApi
     this.#quietTicks++
     const isDue = this.#quietTicks >= TICKS_PER_QUIET_SAMPLE
@@ -261,28 +261,30 @@ export class AggregatedAdmin {
     return parts
   }
 
-  /** Who could not be told. */
+  /** Returns a problem for each worker whose level could not be set. */
   async #broadcastLevel(level: string): Promise<string[]> {
-    const said = await this.#workers.all((door) => setWorkerLogLevel(door, level))
-    return said.flatMap((one) =>
-      'problem' in one ? [`worker ${one.door.slot} could not be told: ${one.problem}`] : [],
+    const results = await this.#workers.all((worker) => setWorkerLogLevel(worker, level))
+    return results.flatMap((result) =>
+      'problem' in result
+        ? [`cannot set the level of worker ${result.worker.slot}: ${result.problem}`]
+        : [],
     )
   }
 
-  /** A worker begins with what the configuration says. */
-  async #sendCurrentLevel(door: WorkerEndpoints): Promise<void> {
+  /** A worker starts with the configured level; the level set since then is sent to it. */
+  async #sendCurrentLevel(worker: WorkerEndpoints): Promise<void> {
     const { log } = this.#options
     if (log.filter === log.initialFilter) return
     try {
-      await setWorkerLogLevel(door, formatLogFilter(log.filter))
+      await setWorkerLogLevel(worker, formatLogFilter(log.filter))
     } catch (error) {
       const reason = errorMessageOf(error)
-      const fields = ['worker', door.slot, 'error', reason]
-      log.write('warn', 'admin', 'a worker could not be told the log level', fields)
+      const fields = ['worker', worker.slot, 'error', reason]
+      log.write('warn', 'admin', 'cannot set the log level of a worker', fields)
     }
   }
 
-  /** Without those of slots that a restart has given up, and that finish what they have. */
+  /** Without workers of slots that a restart removed, which only finish their requests. */
   get #running(): number {
     const wanted = this.#options.wanted()
     return this.#workers.newestPerSlot.filter(({ slot }) => slot <= wanted).length
@@ -298,7 +300,9 @@ export class AggregatedAdmin {
       counterFamily('worker_restarts_total', 'Workers that died and were replaced', [
         [{}, restarts()],
       ]),
-      gaugeFamily('trace_watchers', 'Who waits to see a request', [[{}, this.#trace.count]]),
+      gaugeFamily('trace_watchers', 'Clients that wait for the trace of a request', [
+        [{}, this.#trace.count],
+      ]),
       ...bucketFamilies(limitCounts()),
       ...processFamilies(),
     ])
@@ -311,37 +315,38 @@ async function setWorkerLogLevel({ admin }: WorkerEndpoints, level: string): Pro
   if (status !== 200) throw new Error(`answered ${status}`)
 }
 
-// /memory and /debug/tasks of this process and of every worker, in one answer: one entry for each process.
-
-function createPerProcessEndpoints(crew: WorkerSet): EndpointTable {
+/** /memory and /debug/tasks with one entry for the supervisor and one for each worker. */
+function createPerProcessEndpoints(workers: WorkerSet): EndpointTable {
   return {
-    '/memory': { GET: createPerProcessHandler(crew, '/memory', describeProcessMemory) },
+    '/memory': { GET: createPerProcessHandler(workers, '/memory', describeProcessMemory) },
     '/debug/tasks': {
-      GET: createPerProcessHandler(crew, '/debug/tasks', () => ({ resources: countResources() })),
+      GET: createPerProcessHandler(workers, '/debug/tasks', () => ({
+        resources: countResources(),
+      })),
     },
   }
 }
 
 function createPerProcessHandler(
-  crew: WorkerSet,
+  workers: WorkerSet,
   path: string,
   own: () => object,
 ): EndpointHandler {
   return async (_request, response) => {
-    const said = await crew.all(async ({ admin }) => {
+    const results = await workers.all(async ({ admin }) => {
       const { status, body } = await requestWorker(admin, { path })
-      const told = status === 200 ? parseJsonObject(body.toString()) : null
-      if (told === null) throw new Error(`answered ${status}`)
-      return told
+      const facts = status === 200 ? parseJsonObject(body.toString()) : null
+      if (facts === null) throw new Error(`answered ${status}`)
+      return facts
     })
     sendJson(response, {
       captured_at_unix_ms: Date.now(),
       supervisor: { pid: process.pid, ...own() },
-      workers: said.map((one) => {
-        const { slot, pid } = one.door
-        if ('problem' in one) return { worker: slot, pid, error: one.problem }
-        const { captured_at_unix_ms: _at, ...told } = one.value
-        return { worker: slot, pid, ...told }
+      workers: results.map((result) => {
+        const { slot, pid } = result.worker
+        if ('problem' in result) return { worker: slot, pid, error: result.problem }
+        const { captured_at_unix_ms: _at, ...facts } = result.value
+        return { worker: slot, pid, ...facts }
       }),
     })
   }

@@ -1,4 +1,4 @@
-// What the page's server knows of all workers together: what each said last, added up. What a worker counted outlives it.
+// The facts of all workers together for the page API: the last answer of each worker, added up. Counts stay when a worker ends.
 
 import type { BackendStatus, KeySetStatus } from '../../admin/config-dump.ts'
 import type { ConfigInForce, GatewayFacts } from '../../admin/page-api/gateway-facts.ts'
@@ -39,16 +39,16 @@ import {
 import { FACTS_PATH } from './worker-facts.ts'
 import type { FactsPart, WorkerFacts } from './worker-facts.ts'
 
-/** One that has said nothing in time is left out for so long: the page does not wait for it again and again. */
+/** A worker that did not answer in time is not asked for this long, so that the page does not wait for it each time. */
 const SILENT_WORKER_COOLDOWN_MS = 5_000
 
-/** For what the page shows every second. */
+/** Short, because the page shows these facts every second. */
 const FACTS_TIMEOUT_MS = 1_500
 
-/** What of a worker is wanted when it is gone. */
+/** The facts that are read when a worker stops. */
 const LAST_PARTS: readonly FactsPart[] = ['pulse', 'traffic', 'limits', 'logs']
 
-/** Routes of workers that are gone; what they counted of others is forgotten. */
+/** Routes of ended workers whose counts are kept; counts of further routes are dropped. */
 const MAX_DEPARTED_ROUTES = 10_000
 
 export interface AggregatedFactsOptions {
@@ -58,14 +58,13 @@ export interface AggregatedFactsOptions {
   readonly watch: DecideWatch
 }
 
-/** What one worker said last, part by part. */
+/** The last answer of one worker, part by part. */
 interface LastWorkerFacts {
-  readonly door: WorkerEndpoints
   readonly lines: WorkerLines
   facts: WorkerFacts
-  /** Not asked before this, on the clock of `performance.now()`. */
+  /** Not asked before this time of `performance.now()`. */
   cooldownUntil: number
-  /** It has said all it had to say: an older answer that comes later counts for nothing. */
+  /** The last facts were read: an older answer that arrives later is ignored. */
   isFinal: boolean
 }
 
@@ -78,11 +77,11 @@ export class AggregatedFacts implements GatewayFacts {
   readonly #workers: WorkerSet
   readonly #lastFacts = new Map<string, LastWorkerFacts>()
   readonly #asking = new Map<string, Promise<void>>()
-  /** By worker and backend, made when it is wanted. */
+  /** Health by backend, one map per worker; built when it is first needed after a refresh. */
   #health: ReadonlyMap<string, BackendHealthView>[] | null = null
-  /** Of the configuration in force. */
+  /** Limit keys of the configuration in force. */
   #keys: readonly [config: Config, keys: ReturnType<typeof limitKeysOf>] | null = null
-  /** Of workers that are gone. */
+  /** Counts of ended workers. */
   readonly #departed = {
     totals: new RequestTotals(),
     cpu: 0,
@@ -90,15 +89,15 @@ export class AggregatedFacts implements GatewayFacts {
     decisions: new Map<string, DecisionCounts>(),
   }
 
-  constructor(crew: WorkerSet, { log, inForce, readiness, watch }: AggregatedFactsOptions) {
-    this.#workers = crew
+  constructor(workers: WorkerSet, { log, inForce, readiness, watch }: AggregatedFactsOptions) {
+    this.#workers = workers
     this.log = log
     this.inForce = inForce
     this.readiness = readiness
     this.watch = watch
   }
 
-  /** Asks all workers for these; those who want the same at the same time wait for the same. */
+  /** Asks all workers for these parts; concurrent calls for the same parts share one request. */
   refresh(...parts: FactsPart[]): Promise<void> {
     if (parts.length === 0) return Promise.resolve()
     const key = parts.join()
@@ -110,35 +109,35 @@ export class AggregatedFacts implements GatewayFacts {
     return asking
   }
 
-  /** What it has counted and logged since it was last asked. */
+  /** Reads what the worker has counted and logged since it was last asked. */
   async collectLast(id: WorkerId): Promise<void> {
-    const door = this.#workers.find(id)
-    if (door === undefined) return
-    const said = this.#lastFactsOf(door)
-    // There is no later.
-    said.cooldownUntil = 0
+    const worker = this.#workers.find(id)
+    if (worker === undefined) return
+    const last = this.#lastFactsOf(worker)
+    // The worker ends: there is no later attempt.
+    last.cooldownUntil = 0
     try {
-      logWorkerLines(this.log, await this.#fetchFacts(door, LAST_PARTS.join()))
-      said.isFinal = true
+      logWorkerLines(this.log, await this.#fetchFacts(worker, LAST_PARTS.join()))
+      last.isFinal = true
     } catch {
-      // What it said before counts.
+      // The answers before count.
     }
   }
 
   workerLeft(id: WorkerId): void {
-    const said = this.#lastFacts.get(workerNameOf(id))
-    if (said === undefined) return
+    const last = this.#lastFacts.get(workerNameOf(id))
+    if (last === undefined) return
     this.#lastFacts.delete(workerNameOf(id))
-    const { pulse, traffic, limits } = said.facts
+    const { pulse, traffic, limits } = last.facts
     const { totals, traffic: routes, decisions } = this.#departed
     if (pulse !== undefined) {
       addTotals(totals, pulse.totals)
       this.#departed.cpu += pulse.cpu
     }
     addCounts(routes, traffic?.traffic ?? [], MAX_DEPARTED_ROUTES)
-    // It may never have been asked.
+    // The worker may never have been asked.
     if (limits === undefined) return
-    // Of limits that are no longer configured nobody asks.
+    // Limits that are no longer configured are dropped.
     const known = limits.map((limit) => [limit.id, limit.decisions] as const)
     for (const limit of decisions.keys())
       if (!known.some(([other]) => other === limit)) decisions.delete(limit)
@@ -195,11 +194,11 @@ export class AggregatedFacts implements GatewayFacts {
       children.map(({ lastStderr, ...child }) => ({
         ...child,
         worker,
-        lastStderr: (most = lastStderr.length) => lastStderr.slice(-most),
+        lastStderr: (max = lastStderr.length) => lastStderr.slice(-max),
       })),
     )
 
-  /** For a dump: each of `refresh('dump')`. */
+  /** Facts for /config_dump, after `refresh('dump')`. */
   get dumpFacts(): {
     readonly limits: readonly LimitStatus[]
     readonly keySets: readonly KeySetStatus[]
@@ -232,17 +231,17 @@ export class AggregatedFacts implements GatewayFacts {
     part: P,
     view: (facts: NonNullable<WorkerFacts[P]>, worker: number) => T[],
   ): T[] {
-    return this.#workers.workers.flatMap((door) => {
-      const facts = this.#lastFacts.get(workerNameOf(door))?.facts[part]
-      return facts === undefined ? [] : view(facts, door.slot)
+    return this.#workers.workers.flatMap((worker) => {
+      const facts = this.#lastFacts.get(workerNameOf(worker))?.facts[part]
+      return facts === undefined ? [] : view(facts, worker.slot)
     })
   }
 
   async #refresh(parts: string): Promise<void> {
-    const said = await this.#workers.all((door) => this.#fetchFacts(door, parts))
+    const results = await this.#workers.all((worker) => this.#fetchFacts(worker, parts))
     logWorkerLines(
       this.log,
-      said.flatMap((one) => ('value' in one ? one.value : [])),
+      results.flatMap((result) => ('value' in result ? result.value : [])),
     )
     this.#health = null
     const sum = new RequestTotals()
@@ -251,50 +250,42 @@ export class AggregatedFacts implements GatewayFacts {
     setTotals(this.totals, sum)
   }
 
-  /** Gives back the lines that are new. */
+  /** Returns the new log lines. */
   async #fetchFacts(
-    door: WorkerEndpoints,
+    worker: WorkerEndpoints,
     parts: string,
   ): Promise<ReturnType<WorkerLines['take']>> {
-    const said = this.#lastFactsOf(door)
-    if (performance.now() < said.cooldownUntil) return []
-    const path = `${FACTS_PATH}?parts=${parts}&after=${said.lines.last}`
+    const last = this.#lastFactsOf(worker)
+    if (performance.now() < last.cooldownUntil) return []
+    const path = `${FACTS_PATH}?parts=${parts}&after=${last.lines.last}`
     try {
-      const { status, body } = await requestWorker(door.admin, { path, ms: FACTS_TIMEOUT_MS })
+      const { status, body } = await requestWorker(worker.admin, { path, ms: FACTS_TIMEOUT_MS })
       if (status !== 200) throw new Error(`answered ${status}`)
-      if (said.isFinal) return []
+      if (last.isFinal) return []
       const facts = JSON.parse(body.toString()) as WorkerFacts
-      said.facts = { ...said.facts, ...facts }
-      return facts.logs === undefined ? [] : said.lines.take(facts.logs)
+      last.facts = { ...last.facts, ...facts }
+      return facts.logs === undefined ? [] : last.lines.take(facts.logs)
     } catch (error) {
-      said.cooldownUntil = performance.now() + SILENT_WORKER_COOLDOWN_MS
+      last.cooldownUntil = performance.now() + SILENT_WORKER_COOLDOWN_MS
       throw error
     }
   }
 
-  #lastFactsOf(door: WorkerEndpoints): LastWorkerFacts {
-    const key = workerNameOf(door)
-    let said = this.#lastFacts.get(key)
-    if (said === undefined) {
-      said = {
-        door,
-        lines: new WorkerLines(door.slot),
-        facts: {},
-        cooldownUntil: 0,
-        isFinal: false,
-      }
-      // One that has left in the meantime is not kept.
-      if (this.#workers.has(door)) this.#lastFacts.set(key, said)
+  #lastFactsOf(worker: WorkerEndpoints): LastWorkerFacts {
+    const key = workerNameOf(worker)
+    let last = this.#lastFacts.get(key)
+    if (last === undefined) {
+      last = { lines: new WorkerLines(worker.slot), facts: {}, cooldownUntil: 0, isFinal: false }
+      // A worker that has ended meanwhile is not kept.
+      if (this.#workers.has(worker)) this.#lastFacts.set(key, last)
     }
-    return said
+    return last
   }
 }
 
-// Lines that workers logged, taken over into what this process remembers of its own.
-
 type ReportedLines = NonNullable<WorkerFacts['logs']>
 
-/** What is known of one worker's lines. */
+/** The log lines of one worker, copied into the log of the supervisor. */
 class WorkerLines {
   readonly #slot: number
   #last = 0
@@ -303,47 +294,53 @@ class WorkerLines {
     this.#slot = slot
   }
 
-  /** The number of the last that was taken. */
+  /** The number of the last line that was copied. */
   get last(): number {
     return this.#last
   }
 
-  /** Those that are new, and a line that says how many are lost. */
+  /** Returns the new lines, and a line that says how many were lost. */
   take({ lines }: ReportedLines): LogRecord[] {
     const fresh = lines.filter(({ number }) => number > this.#last)
     const [first] = fresh
     if (first === undefined) return []
-    // What was before the first look nobody misses.
+    // Lines before the first request are not counted as lost.
     const missed = this.#last === 0 ? 0 : first.number - this.#last - 1
     this.#last = fresh.at(-1)!.number
-    const taken = fresh.map((line) => this.#written(line))
-    // Behind them, as the oldest go first.
+    const taken = fresh.map((line) => this.#toRecord(line))
+    // After the lines, because the oldest lines are dropped first.
     return missed === 0 ? taken : [...taken, this.#gap(fresh.at(-1)!.at, missed)]
   }
 
-  #written({ at, level, module, message, fields }: LogLine): LogRecord {
+  #toRecord({ at, level, module, message, fields }: LogLine): LogRecord {
     const own = fields.filter(([name]) => name !== 'worker').flat()
-    // A module of a worker is one of ours: they run the same code.
+    // Workers run the same code, so they have the same modules.
     return {
       at,
       level,
       module: module as LogRecord['module'],
       message,
-      fields: this.#marked(own),
+      fields: this.#withWorker(own),
     }
   }
 
   #gap(at: number, missed: number): LogRecord {
     const message = 'more was logged than is shown here'
-    return { at, level: 'info', module: 'log', message, fields: this.#marked(['lines', missed]) }
+    return {
+      at,
+      level: 'info',
+      module: 'log',
+      message,
+      fields: this.#withWorker(['lines', missed]),
+    }
   }
 
-  #marked(fields: LogRecord['fields']): LogRecord['fields'] {
+  #withWorker(fields: LogRecord['fields']): LogRecord['fields'] {
     return [...fields, 'worker', this.#slot]
   }
 }
 
-/** By time, as far as they came together. */
+/** Sorted by time within one call. */
 function logWorkerLines(log: Log, lines: readonly LogRecord[]): void {
   for (const line of lines.toSorted((one, other) => one.at - other.at)) log.tap?.(line)
 }

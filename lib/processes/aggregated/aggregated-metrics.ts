@@ -1,4 +1,4 @@
-// /metrics of all workers. Sums never go down: of a worker that is gone, or says nothing, what it said last counts.
+// /metrics of all workers. Sums never go down: for a worker that has ended or does not answer, its last page counts.
 
 import { StringDecoder } from 'node:string_decoder'
 import { METRICS_PART_LENGTH } from '../../admin/prometheus-text.ts'
@@ -11,30 +11,30 @@ export class AggregatedMetrics {
   readonly #workers: WorkerSet
   readonly #own: () => string
   readonly #shared: () => string
-  /** What each said last. */
+  /** The last page of each worker. */
   readonly #last = new Map<string, StatsPage>()
-  /** Those that have said all they had to say. */
+  /** Workers whose last page was read. */
   readonly #finished = new Set<string>()
   readonly #departed = new StatsPage()
-  #underWay: Promise<StatsPage> | null = null
+  #inProgress: Promise<StatsPage> | null = null
 
-  /** `own` is what only this process tells; `shared` what it adds to what workers tell. */
-  constructor(crew: WorkerSet, own: () => string, shared: () => string) {
-    this.#workers = crew
+  /** `own` are families that only the supervisor reports; `shared` are added to those of the workers. */
+  constructor(workers: WorkerSet, own: () => string, shared: () => string) {
+    this.#workers = workers
     this.#own = own
     this.#shared = shared
   }
 
-  /** Those who ask at the same time get the same. */
+  /** Concurrent calls share one result. */
   page(): Promise<StatsPage> {
-    this.#underWay ??= this.#gather().finally(() => (this.#underWay = null))
-    return this.#underWay
+    this.#inProgress ??= this.#gather().finally(() => (this.#inProgress = null))
+    return this.#inProgress
   }
 
-  /** What it says now counts from now on, also when another question is under way. */
+  /** Reads the last page of a worker; it also counts in a `page()` that is in progress. */
   async collectLast(id: WorkerId): Promise<void> {
-    const door = this.#workers.find(id)
-    const page = door === undefined ? null : await fetchStatsPage(door).catch(() => null)
+    const worker = this.#workers.find(id)
+    const page = worker === undefined ? null : await fetchStatsPage(worker).catch(() => null)
     if (page === null || !this.#workers.has(id)) return
     this.#last.set(workerNameOf(id), page)
     this.#finished.add(workerNameOf(id))
@@ -49,21 +49,21 @@ export class AggregatedMetrics {
   }
 
   async #gather(): Promise<StatsPage> {
-    const said = await this.#workers.all(fetchStatsPage)
+    const results = await this.#workers.all(fetchStatsPage)
     const newest = new Set(this.#workers.newestPerSlot.map(workerNameOf))
     const sum = new StatsPage()
     const own = StatsPage.parse(this.#own())
     sum.add(own, 'supervisor')
     sum.add(StatsPage.parse(this.#shared()), 'supervisor')
     sum.add(this.#departed, null, own)
-    for (const one of said) {
-      const key = workerNameOf(one.door)
-      const name = newest.has(key) ? String(one.door.slot) : key
-      // One that has left meanwhile is among those that are gone.
-      if (!this.#workers.has(one.door)) continue
-      if ('value' in one && !this.#finished.has(key)) this.#last.set(key, one.value)
+    for (const result of results) {
+      const key = workerNameOf(result.worker)
+      const name = newest.has(key) ? String(result.worker.slot) : key
+      // A worker that has ended meanwhile is part of `#departed`.
+      if (!this.#workers.has(result.worker)) continue
+      if ('value' in result && !this.#finished.has(key)) this.#last.set(key, result.value)
       const last = this.#last.get(key)
-      if (last !== undefined) sum.add(last, 'value' in one ? name : null, own)
+      if (last !== undefined) sum.add(last, 'value' in result ? name : null, own)
     }
     return sum
   }
@@ -79,26 +79,24 @@ async function fetchStatsPage({ stats }: WorkerEndpoints): Promise<StatsPage> {
   return page
 }
 
-// Statistics of several processes as one page: lines that are alike in all but their value are added up, so that buckets of
-// histograms are, too.
-
-/** Of one page: our own bounds on series are far below. Lines above it are left out. */
+/** Lines of one page, far above our own bounds on series; further lines are dropped. */
 const MAX_LINES = 200_000
 
-/** Of a process and not of the traffic: they say which process. */
+/** Families of a process, not of the traffic: they get a label that names the process. */
 const PER_PROCESS_NAMES = /^(?:process|nodejs)_/
 
-/** The same for all: one is enough. */
+/** Families with the same value in every process: one is enough. */
 const SINGLE_NAMES = /_build_info$/
 
 interface StatsFamily {
-  /** The lines above it: what it is. */
+  /** The HELP and TYPE lines. */
   readonly head: string
   readonly kind: string
-  /** By the name with its labels. */
+  /** By name and labels. */
   readonly values: Map<string, number>
 }
 
+/** Metrics of several processes as one page: values of the same name and labels are added, also histogram buckets. */
 class StatsPage {
   readonly families = new Map<string, StatsFamily>()
   #help = ''
@@ -106,31 +104,28 @@ class StatsPage {
   #rest = ''
   #lines = 0
 
-  /** A page that is whole. */
+  /** Parses a complete page. */
   static parse(text: string): StatsPage {
     const page = new StatsPage()
     page.read(text)
     return page
   }
 
-  /** More of its text, as it comes. */
+  /** Reads the next part of the text. */
   read(text: string): void {
     const lines = (this.#rest + text).split('\n')
     this.#rest = lines.pop() ?? ''
     for (const line of lines) this.#line(line)
   }
 
-  /**
-   * Adds what another one has, but for what `known` tells of all. `worker` is whose it is; null for one whose process is
-   * gone.
-   */
+  /** Adds another page without the families of `known`. `worker` names its process; null for a process that has ended. */
   add({ families }: StatsPage, worker: string | null, known?: StatsPage): void {
     for (const [name, { head, kind, values }] of families) {
       const isOfProcess = PER_PROCESS_NAMES.test(name)
       if (!isOfProcess && known?.families.has(name) === true) continue
-      // What is just so many now is nothing of one that is gone.
+      // A gauge of an ended process is zero.
       if (worker === null && (isOfProcess || kind === 'gauge')) continue
-      const own = this.#of(name, head, kind)
+      const own = this.#familyOf(name, head, kind)
       for (const [key, value] of values) {
         const at = isOfProcess ? addWorkerLabel(key, worker ?? '') : key
         if (this.#lines >= MAX_LINES && !own.values.has(at)) continue
@@ -140,7 +135,7 @@ class StatsPage {
     }
   }
 
-  /** Its text, part by part. */
+  /** The text in parts. */
   *parts(): Generator<string, undefined> {
     let text = ''
     for (const { head, values } of this.families.values()) {
@@ -163,7 +158,7 @@ class StatsPage {
     }
     if (line.startsWith('# TYPE ')) {
       const [, , name = '', kind = ''] = line.split(' ')
-      this.#family = this.#of(name, `${this.#help}\n${line}\n`, kind)
+      this.#family = this.#familyOf(name, `${this.#help}\n${line}\n`, kind)
       return
     }
     const at = line.lastIndexOf(' ')
@@ -172,7 +167,7 @@ class StatsPage {
     this.#family.values.set(line.slice(0, at), Number(line.slice(at + 1)))
   }
 
-  #of(name: string, head: string, kind: string): StatsFamily {
+  #familyOf(name: string, head: string, kind: string): StatsFamily {
     let family = this.families.get(name)
     if (family === undefined) this.families.set(name, (family = { head, kind, values: new Map() }))
     return family

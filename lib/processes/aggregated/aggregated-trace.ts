@@ -1,4 +1,4 @@
-// The next request that passes, whichever worker takes it: whoever watches waits at all of them, and is told of the first.
+// Traces the next request of any worker: a client waits at all workers and gets the trace of the first request.
 
 import { request } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
@@ -12,10 +12,10 @@ import type { DecideWatch, WatchDecision } from '../../trace/trace-watchers.ts'
 import type { WorkerEndpoints } from '../worker-messages.ts'
 import type { WorkerSet } from './ask-workers.ts'
 
-/** So long all workers may take to say that they watch; whoever waits is told so then, whatever they say. */
+/** How long the workers may take to confirm that they watch; then the client gets `ready` in any case. */
 const READY_MS = 1_000
 
-/** A worker that does not watch, for it is too busy or about to end, is asked again after this. */
+/** A worker that does not watch, because it is busy or about to end, is asked again after this time. */
 const RETRY_MS = 500
 
 export class AggregatedTrace {
@@ -24,14 +24,14 @@ export class AggregatedTrace {
   readonly #refusals: RefusalCounter
   readonly #waiting = new Set<TraceWatcher>()
 
-  /** `most`: config.trace.maxWatchers. */
-  constructor(crew: WorkerSet, most: number, refusals: RefusalCounter) {
-    this.#workers = crew
-    this.#maxWatchers = most
+  /** `maxWatchers`: config.trace.maxWatchers. */
+  constructor(workers: WorkerSet, maxWatchers: number, refusals: RefusalCounter) {
+    this.#workers = workers
+    this.#maxWatchers = maxWatchers
     this.#refusals = refusals
   }
 
-  /** How many wait. */
+  /** The number of waiting clients. */
   get count(): number {
     return this.#waiting.size
   }
@@ -51,14 +51,14 @@ export class AggregatedTrace {
     return { kind: 'granted', open: (out) => this.#begin(out, source) }
   }
 
-  /** A worker that starts while somebody waits is watched, too. */
-  workerReady(door: WorkerEndpoints): void {
-    for (const waiting of this.#waiting) waiting.addWorker(door)
+  /** A worker that starts while clients wait is watched, too. */
+  workerReady(worker: WorkerEndpoints): void {
+    for (const waiting of this.#waiting) waiting.addWorker(worker)
   }
 
   #begin(out: EventWriter, source: string | null): () => void {
     if (this.count >= this.#maxWatchers) {
-      // Others came between the question and its answer.
+      // Other clients were admitted after the check in `watch`.
       out.end()
       return () => {}
     }
@@ -80,33 +80,33 @@ class TraceWatcher {
   readonly #onFound: () => void
   readonly #traces = new Map<string, WorkerTrace>()
   readonly #retries = new Set<NodeJS.Timeout>()
-  /** Those that have not said yet that they watch. */
+  /** Workers that have not confirmed yet that they watch. */
   readonly #notWatchingYet = new Set<string>()
-  #late: NodeJS.Timeout | null = null
-  /** `asking`: not all watch yet. `passing`: one has a request. */
+  #readyTimer: NodeJS.Timeout | null = null
+  /** `asking`: not all workers watch yet. `passing`: one worker has a request, and its events are passed on. */
   #state: 'asking' | 'waiting' | 'passing' | 'over' = 'asking'
 
-  constructor(crew: WorkerSet, source: string | null, out: EventWriter, found: () => void) {
-    this.#workers = crew
+  constructor(workers: WorkerSet, source: string | null, out: EventWriter, found: () => void) {
+    this.#workers = workers
     this.#source = source
     this.#out = out
     this.#onFound = found
   }
 
   start(): void {
-    this.#late = setTimeout(() => this.#tellReady(), READY_MS)
+    this.#readyTimer = setTimeout(() => this.#sendReady(), READY_MS)
     const { workers } = this.#workers
-    for (const door of workers) this.#notWatchingYet.add(workerNameOf(door))
-    for (const door of workers) this.addWorker(door)
-    if (workers.length === 0) this.#tellReady()
+    for (const worker of workers) this.#notWatchingYet.add(workerNameOf(worker))
+    for (const worker of workers) this.addWorker(worker)
+    if (workers.length === 0) this.#sendReady()
   }
 
-  addWorker(door: WorkerEndpoints): void {
-    const key = workerNameOf(door)
-    if (this.#isOver || this.#traces.has(key) || !this.#workers.has(door)) return
-    const trace = new WorkerTrace(door.admin, this.#source, {
+  addWorker(worker: WorkerEndpoints): void {
+    const key = workerNameOf(worker)
+    if (this.#isOver || this.#traces.has(key) || !this.#workers.has(worker)) return
+    const trace = new WorkerTrace(worker.admin, this.#source, {
       ready: () => this.#workerWatches(key),
-      failed: () => this.#failed(door),
+      failed: () => this.#failed(worker),
       events: (text) => this.#events(trace, text),
       ended: () => this.#end(trace),
       cut: () => this.#cut(trace),
@@ -116,7 +116,7 @@ class TraceWatcher {
 
   close(): void {
     this.#state = 'over'
-    if (this.#late !== null) clearTimeout(this.#late)
+    if (this.#readyTimer !== null) clearTimeout(this.#readyTimer)
     for (const timer of this.#retries) clearTimeout(timer)
     for (const trace of this.#traces.values()) trace.close()
     this.#traces.clear()
@@ -128,28 +128,28 @@ class TraceWatcher {
 
   #workerWatches(key: string): void {
     this.#notWatchingYet.delete(key)
-    if (this.#notWatchingYet.size === 0) this.#tellReady()
+    if (this.#notWatchingYet.size === 0) this.#sendReady()
   }
 
-  #tellReady(): void {
+  #sendReady(): void {
     if (this.#state !== 'asking') return
     this.#state = 'waiting'
     this.#out.write(': ready\n\n')
   }
 
-  #failed(door: WorkerEndpoints): void {
-    const key = workerNameOf(door)
+  #failed(worker: WorkerEndpoints): void {
+    const key = workerNameOf(worker)
     this.#traces.delete(key)
     this.#workerWatches(key)
-    if (this.#isOver || !this.#workers.has(door)) return
+    if (this.#isOver || !this.#workers.has(worker)) return
     const timer = setTimeout(() => {
       this.#retries.delete(timer)
-      this.addWorker(door)
+      this.addWorker(worker)
     }, RETRY_MS)
     this.#retries.add(timer)
   }
 
-  /** The first worker that has a request is the one; what another has at the same time nobody sees. */
+  /** The first worker with a request is chosen; events of other workers are dropped. */
   #events(trace: WorkerTrace, text: string): void {
     if (this.#state === 'over') return
     if (this.#state !== 'passing') this.#choose(trace)
@@ -158,7 +158,7 @@ class TraceWatcher {
   }
 
   #choose(chosen: WorkerTrace): void {
-    this.#tellReady()
+    this.#sendReady()
     this.#state = 'passing'
     this.#onFound()
     for (const [key, trace] of this.#traces)
@@ -173,7 +173,7 @@ class TraceWatcher {
     if (this.#isChosen(trace)) this.#out.end()
   }
 
-  /** The worker died: what came is not the whole, and must not look like it. */
+  /** The chosen worker died: the trace is incomplete, so the response is cut instead of ended. */
   #cut(trace: WorkerTrace): void {
     if (this.#isChosen(trace)) this.#out.destroy()
   }
@@ -187,31 +187,30 @@ function refuseTrace(status: number, reason: string): WatchDecision {
   return { kind: 'refused', status, reason }
 }
 
-// A watch at one worker: whether it watches, then whole events of the request it was given.
-
 export interface WorkerTraceOwner {
   ready(): void
-  /** It does not watch, and has told of no request. */
+  /** The worker does not watch, and has sent no event. */
   failed(): void
-  /** One or more, whole. */
+  /** One or more complete events. */
   events(text: string): void
   ended(): void
-  /** It broke off behind the first event. */
+  /** The stream broke off after the first event. */
   cut(): void
 }
 
+/** The trace stream of one worker: reports that it watches, then passes on complete events. */
 class WorkerTrace {
   readonly #owner: WorkerTraceOwner
   readonly #request: ClientRequest
-  readonly #cutter = new WholeEventBuffer()
+  readonly #events = new WholeEventBuffer()
   #response: IncomingMessage | null = null
-  #state: 'asking' | 'watching' | 'telling' | 'over' = 'asking'
+  #state: 'asking' | 'watching' | 'tracing' | 'over' = 'asking'
 
   constructor(socket: string, source: string | null, owner: WorkerTraceOwner) {
     const query = source === null ? '' : `?expression=${encodeURIComponent(source)}`
     this.#owner = owner
     this.#request = request({ socketPath: socket, path: `/debug/trace${query}`, agent: false })
-    this.#request.on('error', () => this.#over())
+    this.#request.on('error', () => this.#fail())
     this.#request.once('response', (response) => this.#read(response))
     this.#request.end()
   }
@@ -224,7 +223,7 @@ class WorkerTrace {
     this.#response?.resume()
   }
 
-  /** Nobody waits for it any more. */
+  /** Called when the client no longer waits. */
   close(): void {
     this.#state = 'over'
     this.#request.destroy()
@@ -234,41 +233,41 @@ class WorkerTrace {
     this.#response = response
     if (response.statusCode !== 200) {
       response.resume()
-      return this.#over()
+      return this.#fail()
     }
     response.setEncoding('utf8')
     response.on('data', (text: string) => this.#take(text))
     response.on('end', () => this.#ended())
-    response.on('error', () => this.#over())
-    response.on('close', () => this.#over())
+    response.on('error', () => this.#fail())
+    response.on('close', () => this.#fail())
   }
 
   #take(text: string): void {
     if (this.#state === 'over') return
-    const whole = this.#cutter.push(text)
-    if (whole === null) return this.#over()
+    const whole = this.#events.push(text)
+    if (whole === null) return this.#fail()
     if (whole === '') return
     if (this.#state === 'asking') {
       this.#state = 'watching'
       this.#owner.ready()
     }
-    // Comments only show that it lives.
+    // Comments are keep-alives only.
     const at = /^data:/m.exec(whole)?.index ?? -1
-    if (this.#state === 'watching' && at >= 0) this.#state = 'telling'
-    if (this.#state === 'telling') this.#owner.events(at < 0 ? whole : whole.slice(at))
+    if (this.#state === 'watching' && at >= 0) this.#state = 'tracing'
+    if (this.#state === 'tracing') this.#owner.events(at < 0 ? whole : whole.slice(at))
   }
 
   #ended(): void {
-    if (this.#state !== 'telling') return this.#over()
+    if (this.#state !== 'tracing') return this.#fail()
     this.#state = 'over'
     this.#owner.ended()
   }
 
-  #over(): void {
+  #fail(): void {
     const before = this.#state
     if (before === 'over') return
     this.close()
-    if (before === 'telling') this.#owner.cut()
+    if (before === 'tracing') this.#owner.cut()
     else this.#owner.failed()
   }
 }

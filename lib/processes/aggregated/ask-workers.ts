@@ -1,4 +1,4 @@
-// Asks one worker on a private socket of its. Whatever that one does, an answer or a reason is there in time.
+// HTTP requests to workers on their private sockets, to one or to all. Every request ends with a response or an error in time.
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
@@ -6,19 +6,19 @@ import { errorMessageOf } from '../../core/errors.ts'
 import { workerNameOf } from '../../core/session-owner.ts'
 import type { WorkerEndpoints, WorkerId } from '../worker-messages.ts'
 
-/** For a whole answer. */
+/** Timeout of a complete response. */
 const ANSWER_MS = 3_000
 
-/** Of one answer: a dump or a heap profile of a large gateway stays well below. */
+/** Size limit of a response; a dump or heap profile of a large gateway is far smaller. */
 const MAX_ANSWER_BYTES = 134_217_728
 
 export interface WorkerRequest {
   readonly method?: 'GET' | 'POST'
-  /** With its query. */
+  /** Path and query. */
   readonly path: string
-  /** Milliseconds for the whole of it. */
+  /** Timeout in milliseconds for the complete response. */
   readonly ms?: number
-  /** Ends it early: nobody waits for it any more. */
+  /** Cancels the request. */
   readonly signal?: AbortSignal
 }
 
@@ -27,39 +27,39 @@ export interface WorkerResponse {
   readonly body: Buffer
 }
 
-/** An answer of any status; rejects when there is none. */
+/** Resolves with a response of any status; rejects when there is none. */
 export async function requestWorker(
   socket: string,
-  question: WorkerRequest,
+  workerRequest: WorkerRequest,
 ): Promise<WorkerResponse> {
   const parts: Buffer[] = []
-  const status = await streamFromWorker(socket, question, (part) => parts.push(part))
+  const status = await streamFromWorker(socket, workerRequest, (part) => parts.push(part))
   return { status, body: Buffer.concat(parts) }
 }
 
-/** The same for one that is read as it comes; the status, once all of it has. */
+/** Passes the body on in parts; resolves with the status when the response is complete. */
 export function streamFromWorker(
   socket: string,
   { method = 'GET', path, ms = ANSWER_MS, signal }: WorkerRequest,
   take: (part: Buffer) => void,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asking = request({ socketPath: socket, method, path, agent: false })
-    const late = setTimeout(() => asking.destroy(new Error(`no answer after ${ms} ms`)), ms)
-    const leave = (): void => void asking.destroy(new Error('nobody waits for it any more'))
-    signal?.addEventListener('abort', leave)
-    const over = (settle: () => void): void => {
-      clearTimeout(late)
-      signal?.removeEventListener('abort', leave)
+    const outgoing = request({ socketPath: socket, method, path, agent: false })
+    const timer = setTimeout(() => outgoing.destroy(new Error(`no answer after ${ms} ms`)), ms)
+    const cancel = (): void => void outgoing.destroy(new Error('the client closed the connection'))
+    signal?.addEventListener('abort', cancel)
+    const finish = (settle: () => void): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
       settle()
     }
-    asking.once('error', (error) => over(() => reject(error)))
-    asking.once('response', (response) => {
-      limitResponse(response, asking.destroy.bind(asking), take)
-      response.once('end', () => over(() => resolve(response.statusCode ?? 0)))
-      response.once('error', (error) => over(() => reject(error)))
+    outgoing.once('error', (error) => finish(() => reject(error)))
+    outgoing.once('response', (response) => {
+      limitResponse(response, outgoing.destroy.bind(outgoing), take)
+      response.once('end', () => finish(() => resolve(response.statusCode ?? 0)))
+      response.once('error', (error) => finish(() => reject(error)))
     })
-    asking.end()
+    outgoing.end()
   })
 }
 
@@ -72,29 +72,28 @@ function limitResponse(
   response.on('data', (part: Buffer) => {
     length += part.length
     if (length > MAX_ANSWER_BYTES)
-      return destroy(new Error(`the answer is above ${MAX_ANSWER_BYTES} bytes`))
+      return destroy(new Error(`the response is larger than ${MAX_ANSWER_BYTES} bytes`))
     take(part)
   })
 }
 
-// The workers that can be asked just now, and questions to all of them at a time.
-
-/** What one of them said, or why it said nothing. */
+/** The value of one worker, or why there is none. */
 export type WorkerResult<T> =
-  | { readonly door: WorkerEndpoints; readonly value: T }
-  | { readonly door: WorkerEndpoints; readonly problem: string }
+  | { readonly worker: WorkerEndpoints; readonly value: T }
+  | { readonly worker: WorkerEndpoints; readonly problem: string }
 
+/** The workers that can be asked now. */
 export class WorkerSet {
   readonly #workers = new Map<string, WorkerEndpoints>()
 
-  /** By slot; of one slot the newest first, as the others are about to leave. */
+  /** By slot; within a slot the newest first, as the others are about to end. */
   get workers(): WorkerEndpoints[] {
     return [...this.#workers.values()].toSorted(
       (one, other) => one.slot - other.slot || other.epoch - one.epoch,
     )
   }
 
-  /** One for each slot: those that take new connections. */
+  /** The worker of each slot that gets new connections. */
   get newestPerSlot(): WorkerEndpoints[] {
     const { workers } = this
     return workers.filter(({ slot }, at) => workers[at - 1]?.slot !== slot)
@@ -108,22 +107,22 @@ export class WorkerSet {
     return this.#workers.has(workerNameOf(id))
   }
 
-  add(door: WorkerEndpoints): void {
-    this.#workers.set(workerNameOf(door), door)
+  add(worker: WorkerEndpoints): void {
+    this.#workers.set(workerNameOf(worker), worker)
   }
 
   delete(id: WorkerId): void {
     this.#workers.delete(workerNameOf(id))
   }
 
-  /** In the order of the workers. */
-  all<T>(ask: (door: WorkerEndpoints) => Promise<T>): Promise<WorkerResult<T>[]> {
+  /** Calls `ask` for all workers at once; results are in the order of `workers`. */
+  all<T>(ask: (worker: WorkerEndpoints) => Promise<T>): Promise<WorkerResult<T>[]> {
     return Promise.all(
-      this.workers.map(async (door) => {
+      this.workers.map(async (worker) => {
         try {
-          return { door, value: await ask(door) }
+          return { worker, value: await ask(worker) }
         } catch (error) {
-          return { door, problem: errorMessageOf(error) }
+          return { worker, problem: errorMessageOf(error) }
         }
       }),
     )

@@ -1,4 +1,4 @@
-// What several workers said of the same thing, as one.
+// Adds up the facts of several workers.
 
 import type { BackendStatus } from '../../admin/config-dump.ts'
 import type { Expression } from '../../expressions/compile.ts'
@@ -12,13 +12,13 @@ type ReportedTotals = NonNullable<WorkerFacts['pulse']>['totals']
 
 const SUMS = ['requests', 'errors', 'refused', 'tokensIn', 'tokensOut'] as const
 
-export function addTotals(sum: RequestTotals, told: ReportedTotals): void {
-  for (const name of SUMS) sum[name] += told[name]
-  for (const [at, count] of told.firstBytes.entries()) sum.firstBytes.counts[at]! += count
-  for (const [at, count] of told.firstTokens.entries()) sum.firstTokens.counts[at]! += count
+export function addTotals(sum: RequestTotals, totals: ReportedTotals): void {
+  for (const name of SUMS) sum[name] += totals[name]
+  for (const [at, count] of totals.firstBytes.entries()) sum.firstBytes.counts[at]! += count
+  for (const [at, count] of totals.firstTokens.entries()) sum.firstTokens.counts[at]! += count
 }
 
-/** In place: whoever looks at them keeps them. */
+/** In place, as readers keep a reference to `totals`. */
 export function setTotals(totals: RequestTotals, from: RequestTotals): void {
   for (const name of SUMS) totals[name] = from[name]
   totals.firstBytes.counts.set(from.firstBytes.counts)
@@ -27,13 +27,13 @@ export function setTotals(totals: RequestTotals, from: RequestTotals): void {
 
 export function addCounts(
   sums: Map<string, RequestCounts>,
-  told: Iterable<readonly [string, RequestCounts]>,
-  most = Infinity,
+  counts: Iterable<readonly [string, RequestCounts]>,
+  maxKeys = Infinity,
 ): void {
-  for (const [key, { requests, errors, refused }] of told) {
+  for (const [key, { requests, errors, refused }] of counts) {
     const sum = sums.get(key)
     if (sum === undefined) {
-      if (sums.size < most) sums.set(key, { requests, errors, refused })
+      if (sums.size < maxKeys) sums.set(key, { requests, errors, refused })
       continue
     }
     sum.requests += requests
@@ -49,7 +49,7 @@ export function sumPulses(pulses: readonly CurrentLoad[]): CurrentLoad {
   return sum
 }
 
-/** By bind: open where one of them takes connections there. */
+/** By bind; `open` when one of the workers accepts connections there. */
 export function sumListeners(all: readonly ListenerCounts[]): ListenerCounts[] {
   const sums = new Map<string, ListenerCounts>()
   for (const one of all) {
@@ -82,7 +82,7 @@ export function joinHealth(all: readonly BackendHealthView[]): BackendHealthView
   return { pool: pools.length === 0 ? null : sum, problems }
 }
 
-/** Each counts as much as it was asked. */
+/** The mean over all workers, weighted by requests. */
 export function averageStatus(all: readonly BackendStatus[]): BackendStatus | null {
   if (all.length === 0) return null
   const mean = (pick: 'health' | 'latencyMs'): number | null => {
@@ -95,14 +95,14 @@ export function averageStatus(all: readonly BackendStatus[]): BackendStatus | nu
   return { requests, health: mean('health'), latencyMs: mean('latencyMs') }
 }
 
-/** Buckets are the same for all, with one owner; what was decided is counted by each. */
+/** Buckets are the same in all workers, as one owner counts them; decisions are counted by each worker. */
 export function joinLimits(
   all: readonly LimitFacts[],
-  gone: ReadonlyMap<string, DecisionCounts>,
+  departed: ReadonlyMap<string, DecisionCounts>,
   keys: ReadonlyMap<string, Expression>,
 ): LimitStatus[] {
   const decisions = new Map<string, DecisionCounts>()
-  addDecisions(decisions, [...gone])
+  addDecisions(decisions, [...departed])
   addDecisions(
     decisions,
     all.map((limit) => [limit.id, limit.decisions]),
@@ -111,7 +111,7 @@ export function joinLimits(
   for (const limit of all) if (!firsts.has(limit.id)) firsts.set(limit.id, limit)
   return [...firsts.values()].flatMap(({ key: source, ...limit }) => {
     const key = source === null ? null : keys.get(source)
-    // Of a configuration that is about to be another one.
+    // The limit belongs to another configuration: a reload is in progress.
     if (key === undefined) return []
     return [{ ...limit, key, decisions: decisions.get(limit.id)! }]
   })
@@ -119,9 +119,9 @@ export function joinLimits(
 
 export function addDecisions(
   sums: Map<string, DecisionCounts>,
-  told: readonly (readonly [string, Readonly<DecisionCounts>])[],
+  decisions: readonly (readonly [string, Readonly<DecisionCounts>])[],
 ): void {
-  for (const [id, { allow, deny, failed }] of told) {
+  for (const [id, { allow, deny, failed }] of decisions) {
     const sum = sums.get(id)
     if (sum === undefined) {
       sums.set(id, { allow, deny, failed })
@@ -133,7 +133,7 @@ export function addDecisions(
   }
 }
 
-/** Expressions that tell buckets apart, by their text. */
+/** The key expressions of all limits, by their text. */
 export function limitKeysOf({ gateways }: Config): Map<string, Expression> {
   const routes = gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
   const limits = [...gateways, ...routes].flatMap((one) => one.limits)

@@ -1,4 +1,4 @@
-// What a worker tells the supervisor of itself, part by part, so that one page can show all of them. It travels as JSON.
+// The facts that a worker reports to the supervisor as JSON, part by part, so that one page can show all workers.
 
 import type { BackendStatus, KeySetStatus } from '../../admin/config-dump.ts'
 import { sendJson } from '../../admin/admin-server.ts'
@@ -16,7 +16,7 @@ import type {
 import type { Gateway } from '../../gateway.ts'
 import type { LogsView } from '../../admin/page-api/page-api-types.ts'
 
-/** On the private socket of a worker only. */
+/** Served only on the private socket of a worker. */
 export const FACTS_PATH = '/worker/facts'
 
 type TotalSums = Omit<RequestTotals, 'firstBytes' | 'firstTokens'>
@@ -29,7 +29,7 @@ interface PulsePart {
     readonly firstTokens: readonly number[]
   }
   readonly rss: number
-  /** Milliseconds of the processor so far. */
+  /** CPU milliseconds so far. */
   readonly cpu: number
 }
 
@@ -46,7 +46,7 @@ interface McpPart {
   readonly children: readonly ChildFacts[]
 }
 
-/** The expression of its key is a text. */
+/** The key is the text of its expression. */
 export type LimitFacts = Omit<LimitStatus, 'key'> & { readonly key: string | null }
 
 interface DumpPart {
@@ -66,7 +66,7 @@ interface FactsByPart {
 
 export type FactsPart = keyof FactsByPart
 
-/** Those that were asked for. */
+/** The requested parts. */
 export type WorkerFacts = Partial<FactsByPart>
 
 const FACTS_READERS: {
@@ -77,8 +77,8 @@ const FACTS_READERS: {
   mcp: readMcpPart,
   limits: ({ facts }) => [...facts.limits()].slice(0, MAX_LISTED_ENTRIES).map(limitFactsOf),
   logs: ({ readApi }, query) => {
-    const ask = { method: 'GET', path: '', query, ifNoneMatch: undefined }
-    const { lines, isCut } = readApi.logs(ask, 'admin')
+    const request = { method: 'GET', path: '', query, ifNoneMatch: undefined }
+    const { lines, isCut } = readApi.logs(request, 'admin')
     return { lines, isCut }
   },
   dump: readDumpPart,
@@ -88,9 +88,9 @@ export function createFactsEndpoints(gateway: Gateway): EndpointTable {
   return {
     [FACTS_PATH]: {
       GET: async (_request, response, { searchParams }) => {
-        const asked = (searchParams.get('parts') ?? '').split(',')
+        const requested = (searchParams.get('parts') ?? '').split(',')
         const parts = (Object.keys(FACTS_READERS) as FactsPart[]).filter((part) =>
-          asked.includes(part),
+          requested.includes(part),
         )
         if (parts.includes('limits') || parts.includes('dump')) await gateway.refreshLimits()
         const facts = parts.map((part) => [part, FACTS_READERS[part](gateway, searchParams)])

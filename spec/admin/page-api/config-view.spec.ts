@@ -1,4 +1,4 @@
-// The configuration in force as the page shows it: YAML that says where each part was written, and what was refused.
+// The configuration in force on the page: YAML with file positions, policy resources, and the last refused reload.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,9 +11,9 @@ import { Stage } from '../../support/gateway.ts'
 import { Reloading } from '../../support/reloading.ts'
 import { RICH_CONFIG } from '../../support/rich-config.ts'
 
-const showing = suite('ui/config')
+const test = suite('ui/config')
 const stage = new Stage()
-showing.after.each(() => stage.clear())
+test.after.each(() => stage.clear())
 
 const ASK: UiRequest = {
   method: 'GET',
@@ -31,7 +31,7 @@ const TEXT = `routes:
     policies: { directResponse: { status: 200, body: one } }
 `
 
-showing('says where gateways, listeners, routes and backends were written', async () => {
+test('names the file position of gateways, listeners, routes and backends', async () => {
   const text = `gateways:
   default: { port: \${PORT}, address: 127.0.0.1 }
 routes:
@@ -81,7 +81,7 @@ routes:
   assert.equal([generation, warnings, resources, refusal], [1, [], [], null])
 })
 
-showing('tells of resources and their conditions, and of a reload that was refused', async () => {
+test('lists resources with their conditions, and a refused reload', async () => {
   const resource = `---
 apiVersion: gateway.dev/v1alpha1
 kind: GatewayPolicy
@@ -115,7 +115,7 @@ spec:
   assert.match(taken.yaml, 'body: two')
 })
 
-showing('is YAML, whatever is configured, and has no secret of it', () => {
+test('is valid YAML without secrets for any configuration', () => {
   const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, gate: 'off' })
   const text = formatConfigYaml(config, config.process)
   const { gateways, ui, policies } = parse(text) as Record<string, Record<string, unknown>[]>
@@ -130,12 +130,12 @@ showing('is YAML, whatever is configured, and has no secret of it', () => {
   assert.not.match(text, '[object')
 })
 
-showing('is cut where it grows too long', () => {
+test('is cut at its limit', () => {
   const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, gate: 'off' })
   const text = formatConfigYaml(config, config.process, 2_000)
   assert.ok(text.length < 2_100)
-  assert.match(text, /# cut here: there is more than fits in 2000 characters\n$/)
+  assert.match(text, /# cut here: the text is longer than 2000 characters\n$/)
   parse(text)
 })
 
-showing.run()
+test.run()

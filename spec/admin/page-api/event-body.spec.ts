@@ -1,4 +1,4 @@
-// An event stream on a listener: what it does with a client that is slow, gone, or too late.
+// An event stream on a listener with a client that is slow, has left, or comes too late.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -13,7 +13,7 @@ const body = suite('ui/event-body')
 const WAIT_MS = 30_000
 const PACE = { keepAliveMs: WAIT_MS, maxStallMs: WAIT_MS }
 
-/** A client that takes what it is told to take. */
+/** A client that reads only when the test says so. */
 class Client implements Sink {
   text = ''
   takes: 'all' | 'one' = 'all'
@@ -54,7 +54,7 @@ function open(act: (out: EventWriter) => void = () => {}, pace = PACE): Scene {
   return { stream, client, out: out!, left: () => left }
 }
 
-body('what is written leaves at once', () => {
+body('text is sent at once', () => {
   const { client, out } = open((one) => one.write('a'))
   assert.is(client.text, 'a')
   out.write('é')
@@ -62,27 +62,30 @@ body('what is written leaves at once', () => {
   assert.not.ok(out.isFull)
 })
 
-body('a client that takes no more holds it, and has the rest in order when it reads on', () => {
-  const { stream, client, out } = open()
-  let rooms = 0
-  out.onDrain(() => rooms++)
-  client.takes = 'one'
-  out.write('a')
-  assert.ok(out.isFull)
-  out.write('b')
-  out.write('c')
-  assert.is(client.text, 'a')
-  stream.resume()
-  assert.is(client.text, 'ab')
-  assert.is(rooms, 0)
-  client.takes = 'all'
-  stream.resume()
-  assert.is(client.text, 'abc')
-  assert.is(rooms, 1)
-  assert.not.ok(out.isFull)
-})
+body(
+  'a full connection holds the text, and gets the rest in order when the client reads on',
+  () => {
+    const { stream, client, out } = open()
+    let rooms = 0
+    out.onDrain(() => rooms++)
+    client.takes = 'one'
+    out.write('a')
+    assert.ok(out.isFull)
+    out.write('b')
+    out.write('c')
+    assert.is(client.text, 'a')
+    stream.resume()
+    assert.is(client.text, 'ab')
+    assert.is(rooms, 0)
+    client.takes = 'all'
+    stream.resume()
+    assert.is(client.text, 'abc')
+    assert.is(rooms, 1)
+    assert.not.ok(out.isFull)
+  },
+)
 
-body('what is written to a client that takes nothing is bounded: then it is cut', () => {
+body('text for a client that reads nothing is limited: then the stream is cut', () => {
   const { client, out, left } = open()
   client.takes = 'one'
   out.write('a')
@@ -95,7 +98,7 @@ body('what is written to a client that takes nothing is bounded: then it is cut'
   assert.is(client.text, 'a')
 })
 
-body('a client that takes nothing for long is cut', async () => {
+body('a client that reads nothing for long is cut', async () => {
   const { client, out, left } = open(() => {}, { keepAliveMs: 5, maxStallMs: 10 })
   client.takes = 'one'
   out.write('a')
@@ -111,7 +114,7 @@ body('a client that takes nothing for long is cut', async () => {
   assert.is(left(), 1)
 })
 
-body('its end waits for what is behind', () => {
+body('the end is sent after the queued text', () => {
   const { stream, client, out, left } = open()
   client.takes = 'one'
   out.write('a')
@@ -125,7 +128,7 @@ body('its end waits for what is behind', () => {
   assert.is(left(), 1)
 })
 
-body('a client that leaves is left once, whoever says so', () => {
+body('a client that leaves is released once, whichever side reports it', () => {
   const { stream, client, out, left } = open()
   stream.cancel()
   stream.cancel()
@@ -138,7 +141,7 @@ body('a client that leaves is left once, whoever says so', () => {
   assert.is(client.state, 'open')
 })
 
-body('what ends before it is all told is left as well', () => {
+body('a stream that ends before all is sent is released, too', () => {
   const { client, left } = open((out) => {
     out.write('a')
     out.end()
@@ -148,7 +151,7 @@ body('what ends before it is all told is left as well', () => {
   assert.is(left(), 1)
 })
 
-body('what nobody reads is never opened', () => {
+body('a body that is never read is never opened', () => {
   let opened = 0
   const stream = new UiEventBody(() => {
     opened++

@@ -1,4 +1,4 @@
-// What the page is told of limits: what is left, what was left, and nothing that is a credential.
+// The limits on the page: remaining quota, its history, and no credentials.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,7 +16,7 @@ import {
   MAX_RULES,
 } from '../../../lib/admin/page-api/limits-view.ts'
 
-const limiting = suite('ui/limits')
+const test = suite('ui/limits')
 
 function limitOf(key: string | null, name = 'local[0]'): LimitConfig {
   const compiled = key === null ? null : compileExpression(key, 'requestLimitKey')
@@ -41,7 +41,7 @@ class World {
   }
 }
 
-limiting('tells of each rule what it counts and what is left, in all and of its keys', () => {
+test('shows what each rule counts and its remaining quota, in total and by key', () => {
   const world = new World()
   const rule = world.limits.ruleFor('route/a', limitOf('jwt.sub'))
   rule.decisions.allow = 5
@@ -50,9 +50,9 @@ limiting('tells of each rule what it counts and what is left, in all and of its 
   rule.keyed!.bucketFor('bob', 0).spend(11, 0)
   const { shown, more } = world.view.rules
   assert.is(more, 0)
-  const { id, ...told } = shown[0]!
+  const { id, ...shownRule } = shown[0]!
   assert.ok(id !== '')
-  assert.equal(told, {
+  assert.equal(shownRule, {
     ...{ name: 'local[0]', owner: 'route/a', counts: 'requests', limit: 12, interval: 60_000 },
     amount: 10,
     key: 'jwt.sub',
@@ -68,7 +68,7 @@ limiting('tells of each rule what it counts and what is left, in all and of its 
   })
 })
 
-limiting('shows no value of a key that reads credentials', () => {
+test('hides values of a key that reads credentials', () => {
   for (const key of ['request.headers["authorization"]', 'request.headers["x-mine"]']) {
     const world = new World()
     world.limits.ruleFor('route/a', limitOf(key)).keyed!.bucketFor('Bearer hush', 0).spend(1, 0)
@@ -79,14 +79,14 @@ limiting('shows no value of a key that reads credentials', () => {
   }
 })
 
-limiting('shows some of many rules, and counts the others', () => {
+test('shows some of many rules, and counts the others', () => {
   const world = new World()
   for (let at = 0; at < MAX_LISTED_ENTRIES + 7; at++)
     world.limits.ruleFor(`route/${at}`, limitOf(null))
   assert.equal([world.view.rules.shown.length, world.view.rules.more], [MAX_LISTED_ENTRIES, 7])
 })
 
-limiting('remembers what was left of the tightest bucket, one point each two seconds', () => {
+test('keeps the remaining quota of the tightest bucket, one point every two seconds', () => {
   const world = new World()
   const rule = world.limits.ruleFor('route/a', limitOf('jwt.sub'))
   const other = world.limits.ruleFor('route/b', limitOf(null))
@@ -107,7 +107,7 @@ limiting('remembers what was left of the tightest bucket, one point each two sec
   assert.is(world.history.pointsOf(second!.id).length, 3)
 })
 
-limiting('remembers no more than it may, of no more rules than it may', () => {
+test('keeps a limited number of points, for a limited number of rules', () => {
   const world = new World()
   for (let at = 0; at < MAX_RULES + 3; at++) world.limits.ruleFor(`route/${at}`, limitOf(null))
   for (let at = 0; at < MAX_POINTS + 10; at++) world.passes(2000)
@@ -117,7 +117,7 @@ limiting('remembers no more than it may, of no more rules than it may', () => {
   assert.equal(shown.filter(({ history }) => history.length > 0).length, MAX_RULES)
 })
 
-limiting('knows whether anything has changed but the time', () => {
+test('detects changes other than the passing of time', () => {
   const world = new World()
   const rule = world.limits.ruleFor('route/a', limitOf('jwt.sub'))
   rule.keyed!.bucketFor('ann', 0)
@@ -136,9 +136,9 @@ limiting('knows whether anything has changed but the time', () => {
   assert.ok(changes(() => rule.keyed!.bucketFor('bob', world.now)))
   assert.ok(changes(() => rule.decisions.deny++))
   assert.not.ok(changes(wait(40_000)))
-  // The window has turned.
+  // The window was reset.
   assert.ok(changes(wait(20_000)))
   assert.ok(changes(() => world.limits.ruleFor('route/b', limitOf(null))))
 })
 
-limiting.run()
+test.run()

@@ -1,5 +1,5 @@
-// The web UI on a gateway's listener: the page and what it reads, under policies, and never anything else of the admin
-// interface, however it is asked for.
+// The web UI on a gateway's listener: the page and its read API, under policies, and never another endpoint of the admin
+// interface, however it is requested.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -29,7 +29,7 @@ async function start(place: Place, line: string, ...fields: string[]): Promise<R
   return client
 }
 
-/** The whole answer, to the end of the connection. */
+/** The whole response, to the end of the connection. */
 async function ask(place: Place, line: string, ...fields: string[]): Promise<string> {
   return (await start(place, line, 'connection: close', ...fields)).untilClosed()
 }
@@ -42,7 +42,7 @@ function bodyOf(answer: string): string {
   return answer.slice(answer.indexOf('\r\n\r\n') + 4)
 }
 
-listener('the page and its files are there, beside the routes of the configuration', async () => {
+listener('serves the page and its files, next to the routes of the configuration', async () => {
   const gateway = await stage.gateway(`${OWN}ui: {}\n`)
   const page = await ask(gateway, 'GET /ui')
   assert.is(statusOf(page), 200)
@@ -59,7 +59,7 @@ listener('the page and its files are there, beside the routes of the configurati
     assert.is(bodyOf(await ask(gateway, `GET ${path}`)), 'own', path)
 })
 
-listener('the root leads to the page where nothing of the configuration is there', async () => {
+listener('redirects the root to the page where no route matches', async () => {
   const free = await stage.gateway(
     'routes: [{ matches: [{ path: { pathPrefix: /v1 } }], policies: { directResponse: { status: 200, body: own } } }]\nui: {}\n',
   )
@@ -74,7 +74,7 @@ listener('the root leads to the page where nothing of the configuration is there
     assert.is(bodyOf(await ask(taken, `GET ${path}`)), 'own', path)
 })
 
-/** Each is a way to something that is not to be reached from here. */
+/** Each tries to reach an endpoint that must not be served here. */
 const AWAY = [
   ...['/quitquitquit', '/config_dump', '/logging', '/logging?level=trace', '/memory'],
   ...['/debug/trace', '/debug/tasks', '/debug/pprof/profile', '/debug/pprof/heap'],
@@ -103,7 +103,7 @@ const AWAY = [
   ...['http://127.0.0.1:15000/config_dump', 'http://localhost/api/playground'],
 ]
 
-/** Where it went: nowhere, or to a route of the configuration's own. */
+/** Where the request went: to no target, or to a route of the configuration. */
 function isAway(answer: string): boolean {
   const body = bodyOf(answer)
   const status = statusOf(answer)
@@ -114,7 +114,7 @@ for (const [name, routes] of [
   ['with', OWN],
   ['without', ''],
 ] as const)
-  listener(`nothing else can be reached, ${name} routes of the configuration`, async () => {
+  listener(`no other endpoint can be reached, ${name} routes of the configuration`, async () => {
     const gateway = await stage.gateway(`${routes}ui: {}\n`)
     for (const target of AWAY)
       for (const method of ['GET', 'POST']) {
@@ -123,7 +123,7 @@ for (const [name, routes] of [
       }
   })
 
-listener('nothing else can be reached over HTTP/2 either', async () => {
+listener('no other endpoint can be reached over HTTP/2 either', async () => {
   const gateway = await stage.gateway('ui: {}\n')
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
   for (const path of AWAY.filter((target) => target.startsWith('/')))
@@ -148,7 +148,7 @@ listener('nothing else can be reached over HTTP/2 either', async () => {
   assert.match(page.body, '<div id="page">')
 })
 
-listener('only GET and HEAD are answered', async () => {
+listener('answers only GET and HEAD', async () => {
   const gateway = await stage.gateway('ui: {}\n')
   for (const path of ['/ui', ...UI_API_NAMES.map((part) => `/api/${part}`)])
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
@@ -158,7 +158,7 @@ listener('only GET and HEAD are answered', async () => {
     }
 })
 
-listener('without a policy on this machine, only names of this machine are answered', async () => {
+listener('without a policy on loopback, answers only to host names of this machine', async () => {
   const gateway = await stage.gateway(`${OWN}ui: {}\n`)
   for (const path of ['/ui', '/api/runtime', mainScript()]) {
     const answer = await ask(gateway, `GET ${path}`, 'host: evil.example')
@@ -175,7 +175,7 @@ listener('without a policy on this machine, only names of this machine are answe
   assert.is(statusOf(await ask(ruled, 'GET /ui')), 200)
 })
 
-listener('policies decide who sees it, and routes of the configuration are not asked', async () => {
+listener('policies decide about access, and routes of the configuration do not match', async () => {
   const gateway = await stage.gateway(`${OWN}ui: { policies: { ${BASIC} } }\n`)
   const refused = await ask(gateway, 'GET /ui')
   assert.is(statusOf(refused), 401)
@@ -190,7 +190,7 @@ listener('policies decide who sees it, and routes of the configuration are not a
   assert.is(statusOf(await ask(gateway, 'GET /ui', wrong)), 401)
 })
 
-listener('rules, keys in cookies and pages of other origins are as on any route', async () => {
+listener('authorization rules, keys in cookies and CORS work as on any route', async () => {
   const policies = [
     'apiKey: { keys: [{ key: k1, metadata: { role: admin } }, { key: k2 }], mode: strict, location: { cookie: { name: key } } }',
     'authorization: { rules: [{ allow: \'apiKey.role == "admin"\' }] }',
@@ -218,7 +218,7 @@ listener('rules, keys in cookies and pages of other origins are as on any route'
   assert.not.match(other, /access-control-allow-origin/)
 })
 
-listener('pages of other sites take nothing, whatever other traffic lets them', async () => {
+listener('refuses pages of other sites, even where other routes allow them', async () => {
   const gateway = await stage.gateway(
     `gateways: { default: { port: \${PORT}, address: 127.0.0.1, cors: { allowOrigins: ["*"] } } }\n${OWN}ui: {}\n`,
   )
@@ -234,7 +234,7 @@ listener('pages of other sites take nothing, whatever other traffic lets them', 
   assert.is(bodyOf(own), 'own')
 })
 
-listener('requests for it are logged and counted like others', async () => {
+listener('logs and counts requests for the page like others', async () => {
   const gateway = await stage.gateway('ui: {}\n')
   await ask(gateway, 'GET /ui?secret=1')
   const [line] = await gateway.logged(1)
@@ -244,7 +244,7 @@ listener('requests for it are logged and counted like others', async () => {
   assert.is(line!['outcome'], 'complete')
 })
 
-listener('who watches for a request is not shown the page itself', async () => {
+listener('a trace does not show requests for the page', async () => {
   const gateway = await stage.gateway(`${OWN}ui: {}\n`)
   const watcher = await start(gateway, 'GET /api/trace', 'connection: close')
   const head = await watcher.until(/: ready\n\n/)
@@ -263,7 +263,7 @@ listener('who watches for a request is not shown the page itself', async () => {
 })
 
 listener(
-  'a stream over HTTP/2 ends with its last event, and one that is reset is left',
+  'a stream over HTTP/2 ends with its last event, and a reset stream is released',
   async () => {
     const gateway = await stage.gateway(`${OWN}ui: {}\n`)
     const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
@@ -281,7 +281,7 @@ listener(
   },
 )
 
-listener('a reader that leaves waits no longer; HEAD of a stream opens none', async () => {
+listener('a reader that leaves no longer waits; HEAD of a stream opens none', async () => {
   const gateway = await stage.gateway('ui: {}\n')
   const watcher = await start(gateway, 'GET /api/trace')
   await watcher.until(/: ready/)
@@ -294,28 +294,25 @@ listener('a reader that leaves waits no longer; HEAD of a stream opens none', as
 
 const LARGE = 'a'.repeat(8 * 1_048_576)
 
-listener(
-  'a reader that takes nothing holds nobody up, and hears the end when it reads on',
-  async () => {
-    const backend = await stage.backend([
-      { wait: /\r\n\r\n/ },
-      { send: `HTTP/1.1 200 OK\r\ncontent-length: ${LARGE.length}\r\n\r\n${LARGE}` },
-    ])
-    const gateway = await stage.gateway(
-      `config: { trace: { maxBodyBytes: ${LARGE.length} } }\n` +
-        `routes: [{ name: own, backends: [{ host: 127.0.0.1:${backend.port} }] }]\nui: {}\n`,
-    )
-    const watcher = await start(gateway, 'GET /api/trace', 'connection: close')
-    await watcher.until(/: ready/)
-    watcher.socket.pause()
-    const answer = await ask(gateway, 'GET /own')
-    assert.is(bodyOf(answer).length, LARGE.length)
-    watcher.socket.resume()
-    assert.match(await watcher.untilClosed(), '"requestFinished"')
-  },
-)
+listener('a reader that stalls delays no other, and gets the end when it reads on', async () => {
+  const backend = await stage.backend([
+    { wait: /\r\n\r\n/ },
+    { send: `HTTP/1.1 200 OK\r\ncontent-length: ${LARGE.length}\r\n\r\n${LARGE}` },
+  ])
+  const gateway = await stage.gateway(
+    `config: { trace: { maxBodyBytes: ${LARGE.length} } }\n` +
+      `routes: [{ name: own, backends: [{ host: 127.0.0.1:${backend.port} }] }]\nui: {}\n`,
+  )
+  const watcher = await start(gateway, 'GET /api/trace', 'connection: close')
+  await watcher.until(/: ready/)
+  watcher.socket.pause()
+  const answer = await ask(gateway, 'GET /own')
+  assert.is(bodyOf(answer).length, LARGE.length)
+  watcher.socket.resume()
+  assert.match(await watcher.untilClosed(), '"requestFinished"')
+})
 
-listener('a reload that takes it away ends what is read, and nothing is left of it', async () => {
+listener('a reload that removes the page ends its streams and releases them', async () => {
   const reloading = stage.add(await Reloading.start(`${OWN}ui: {}\n`))
   const watcher = await start(reloading, 'GET /api/trace', 'connection: close')
   await watcher.until(/: ready/)
@@ -328,7 +325,7 @@ listener('a reload that takes it away ends what is read, and nothing is left of 
   assert.is(statusOf(await ask(reloading, 'GET /ui')), 401)
 })
 
-listener('a stop does not wait for those who read', async () => {
+listener('a stop does not wait for readers', async () => {
   const gateway = await stage.gateway('ui: {}\n')
   const watcher = await start(gateway, 'GET /api/trace')
   await watcher.until(/: ready/)

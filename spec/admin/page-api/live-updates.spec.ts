@@ -1,4 +1,4 @@
-// The event stream of the page: each topic in its time, no more than is new, and nothing for a reader that takes no more.
+// The event streams of the page: each topic at its interval, only what is new, and nothing for a reader that is full.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ import type { UiResponse } from '../../../lib/admin/page-api/page-request.ts'
 import { RecentLogLines } from '../../../lib/admin/page-api/recent-log-lines.ts'
 import { LiveStreams, MAX_EVENT_LINES } from '../../../lib/admin/page-api/live-updates.ts'
 
-const living = suite('ui/live-streams')
+const test = suite('ui/live-streams')
 
 class Reader implements EventWriter {
   isFull = false
@@ -32,7 +32,7 @@ class Reader implements EventWriter {
   end(): void {}
   destroy(): void {}
 
-  /** What came since it was last asked. */
+  /** The events since the last call. */
   take(): [LiveTopic, never][] {
     const events = this.#text.split('\n\n').slice(0, -1)
     this.#text = ''
@@ -115,10 +115,10 @@ class World {
 }
 
 let world: World
-living.before.each(() => void (world = new World()))
-living.after.each(() => world.close())
+test.before.each(() => void (world = new World()))
+test.after.each(() => world.close())
 
-living('refuses topics that nobody tells, and names those that there are', () => {
+test('refuses unknown topics, and lists the known ones', () => {
   for (const [topics, got] of [
     ['', 'no topics'],
     ['runtime,traffic', `topic 'traffic'`],
@@ -133,7 +133,7 @@ living('refuses topics that nobody tells, and names those that there are', () =>
   }
 })
 
-living('looks at nothing while nobody listens', () => {
+test('reads nothing while there are no readers', () => {
   world.tick()
   assert.is(world.looks, 0)
   world.reader('limits')
@@ -144,7 +144,7 @@ living('looks at nothing while nobody listens', () => {
   assert.is(world.looks, 1)
 })
 
-living('tells of each second, in words that are put together once for all', () => {
+test('sends each sample, formatted once for all readers', () => {
   const readers = [world.reader('runtime'), world.reader('runtime,config'), world.reader('config')]
   for (const reader of readers) reader.take()
   let written = 0
@@ -155,7 +155,7 @@ living('tells of each second, in words that are put together once for all', () =
   assert.equal(readers[2]!.take(), [])
 })
 
-living('tells of limits and MCP when something has changed since a reader heard of them', () => {
+test('sends limits and MCP when they have changed since the reader got them', () => {
   const one = world.reader('limits,mcp')
   assert.is(one.topics(), '')
   world.tick()
@@ -173,7 +173,7 @@ living('tells of limits and MCP when something has changed since a reader heard 
   assert.is(two.topics(), 'mcp')
 })
 
-living('tells of the configuration at once, and of each reload and refusal', () => {
+test('sends the configuration at once, and after each reload and refusal', () => {
   const reader = world.reader('config')
   assert.equal(reader.take(), [['config', { generation: 1, isRefused: false }]])
   world.tick()
@@ -199,7 +199,7 @@ function numbersOf(reader: Reader): unknown[] {
   })
 }
 
-living('gathers lines, begins with those just before, and counts what is too much', () => {
+test('collects log lines, starts with the last ones, and counts those beyond the limit', () => {
   world.say(MAX_EVENT_LINES + 30)
   const reader = world.reader('logs')
   world.streams.sendLogLines()
@@ -214,7 +214,7 @@ living('gathers lines, begins with those just before, and counts what is too muc
   assert.equal(numbersOf(reader), [[238, 437, 5]])
 })
 
-living('passes over a reader that is full, and goes on with what is new then', () => {
+test('skips a reader that is full, and continues with what is new then', () => {
   const slow = world.reader('runtime,logs,limits')
   const quick = world.reader('logs,limits')
   slow.isFull = true
@@ -237,4 +237,4 @@ living('passes over a reader that is full, and goes on with what is new then', (
   assert.equal([lines.length, lines.at(-1)?.number, dropped], [MAX_EVENT_LINES, 1003, 803])
 })
 
-living.run()
+test.run()

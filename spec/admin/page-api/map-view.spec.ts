@@ -1,4 +1,4 @@
-// However large a configuration is, its map is not.
+// The map has a limited size for any configuration.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,9 +14,9 @@ import {
 } from '../../../lib/admin/page-api/map-view.ts'
 import type { GatewayFacts } from '../../../lib/admin/page-api/gateway-facts.ts'
 
-const drawing = suite('ui/map')
+const test = suite('ui/map')
 
-/** Nothing has happened yet. */
+/** No traffic yet. */
 const FACTS = {
   inForce: () => ({ generation: 1 }),
   listeners: () => [],
@@ -25,13 +25,13 @@ const FACTS = {
   health: () => ({ pool: null, problems: [] }),
 } as unknown as GatewayFacts
 
-function mapOf(routes: readonly object[], most?: number): MapView {
+function mapOf(routes: readonly object[], maxLength?: number): MapView {
   const gateways = { default: { port: 3000 } }
   const config = parseConfig(JSON.stringify({ gateways, routes }), { file: 'a.yaml' })
-  return new ConfigMap(config, new ConfigPartFormatter(config), most).view(FACTS)
+  return new ConfigMap(config, new ConfigPartFormatter(config), maxLength).view(FACTS)
 }
 
-drawing('cuts long values, and says how much more there is', () => {
+test('cuts long values, and says how much is left out', () => {
   const long = 'z'.repeat(MAX_CUT_VALUE_LENGTH + 7)
   assert.is(cutValue('z'.repeat(MAX_CUT_VALUE_LENGTH)), 'z'.repeat(MAX_CUT_VALUE_LENGTH))
   const cut = `${'z'.repeat(MAX_CUT_VALUE_LENGTH)}… 7 more characters`
@@ -45,7 +45,7 @@ drawing('cuts long values, and says how much more there is', () => {
   ])
 })
 
-drawing('shows the first backends and matches of a route, and counts the others', () => {
+test('shows the first backends and matches of a route, and counts the others', () => {
   const backends = Array.from({ length: MAX_OF_ROUTE + 5 }, (_, i) => ({
     host: `127.0.0.1:${i + 1}`,
   }))
@@ -56,7 +56,7 @@ drawing('shows the first backends and matches of a route, and counts the others'
   assert.is(route!.more, 7)
 })
 
-drawing('stops where it would be too long, and counts the routes behind', () => {
+test('stops at its limit, and counts the remaining routes', () => {
   const set = Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`x-${i}`, 'y'.repeat(1000)]))
   const routes = Array.from({ length: 60 }, (_, i) => ({
     name: `r${i}`,
@@ -69,4 +69,4 @@ drawing('stops where it would be too long, and counts the routes behind', () => 
   assert.ok(JSON.stringify(view).length < 220_000)
 })
 
-drawing.run()
+test.run()

@@ -1,4 +1,4 @@
-// Where MCP backends are found by clients, from the configuration alone.
+// The addresses of MCP backends for clients, derived from the configuration.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,7 +9,7 @@ import { PemFiles } from '../../support/pem-files.ts'
 
 const MCP = '{ mcp: { targets: [{ name: a, stdio: { cmd: x } }] } }'
 
-const places = suite('ui/mcp-places')
+const test = suite('ui/mcp-locations')
 
 /** `path hostname` of each backend of one gateway with these routes, in flow form without brackets. */
 function found(routes: string, gateway = 'port: 3000'): string[] {
@@ -21,7 +21,7 @@ function route(fields: string): string {
   return `{ name: r, backends: [${MCP}]${fields === '' ? '' : `, ${fields}`} }`
 }
 
-places('clients begin at the path of the route, or at /mcp where any will do', () => {
+test('the path is that of the route, or /mcp where any path matches', () => {
   assert.equal(found(route('')), ['/mcp '])
   const at = (path: string): string[] => found(route(`matches: [{ path: { ${path} } }]`))
   assert.equal(at('pathPrefix: /tools'), ['/tools '])
@@ -31,7 +31,7 @@ places('clients begin at the path of the route, or at /mcp where any will do', (
   assert.equal(found(route(several)), ['/x '])
 })
 
-places('the section mcp is one of them', () => {
+test('includes the section mcp', () => {
   const target = 'targets: [{ name: a, stdio: { cmd: x } }]'
   const text = `gateways: { default: { port: 3000 } }\nmcp: { ${target} }\n`
   const [place] = listMcpLocations(configOf(text))
@@ -43,12 +43,12 @@ places('the section mcp is one of them', () => {
   )
 })
 
-places('a protected one is where its resource says', () => {
+test('a protected backend is at the path of its resource', () => {
   const auth = `{ mode: strict, issuer: 'https://idp.example', audiences: [a], resourceMetadata: { resource: 'https://x.example/team/mcp' } }`
   assert.equal(found(route(`policies: { mcpAuthentication: ${auth} }`)), ['/team/mcp '])
 })
 
-places('a prefix ends where a segment does', () => {
+test('a prefix matches whole segments', () => {
   const at = (resource: string): string[] => {
     const auth = `{ mode: strict, issuer: 'https://idp.example', audiences: [a], resourceMetadata: { resource: 'https://x.example${resource}' } }`
     const match = 'matches: [{ path: { pathPrefix: /tools } }]'
@@ -58,7 +58,7 @@ places('a prefix ends where a segment does', () => {
   assert.equal(at('/toolsx'), ['/tools '])
 })
 
-places('a name is one of the route, else of the listener; a star is filled in', () => {
+test('the host name is that of the route, else of the listener, with its wildcard replaced', () => {
   assert.equal(found(route('hostnames: [a.example.com]')), ['/mcp a.example.com'])
   assert.equal(found(route("hostnames: ['*.example.com', b.example.com]")), ['/mcp b.example.com'])
   assert.equal(found(route("hostnames: ['*.example.com']")), ['/mcp gateway.example.com'])
@@ -66,7 +66,7 @@ places('a name is one of the route, else of the listener; a star is filled in', 
   assert.equal(found(route(''), listeners), ['/mcp l.example.com'])
 })
 
-places('the gateway reaches itself over loopback, or where it is bound', () => {
+test('the gateway reaches itself over loopback, or at its bind address', () => {
   const to = (gateway: string): string => {
     const text = `gateways: { default: { port: 3000${gateway} } }\nroutes: [${route('')}]\n`
     const { protocol, address, port, authority } = destinationOf(
@@ -84,4 +84,4 @@ places('the gateway reaches itself over loopback, or where it is bound', () => {
   pem.close()
 })
 
-places.run()
+test.run()

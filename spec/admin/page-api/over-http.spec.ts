@@ -1,147 +1,198 @@
-// The page as a backend: what it makes of a request, and what of an answer.
+// The web UI on the admin interface, over real sockets.
 
+import { request as httpRequest } from 'node:http'
+import type { NetConnectOpts } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Attempt, Reply } from '../../../lib/core/types.ts'
-import { UiBackend } from '../../../lib/admin/page-api/page-backend.ts'
-import type { UiHosts } from '../../../lib/admin/page-api/page-backend.ts'
-import { UiService } from '../../../lib/admin/page-api/page-service.ts'
-import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
+import { freePort } from '../../../conformance/gateway-process.ts'
+import { createIndexEndpoints } from '../../../lib/admin/admin-endpoints.ts'
+import { AdminServer } from '../../../lib/admin/admin-server.ts'
+import { MAX_PAGE_STREAMS } from '../../../lib/core/bounds.ts'
+import { createUiFallback, UiService } from '../../../lib/admin/page-api/page-service.ts'
+import type { UiSources } from '../../../lib/admin/page-api/page-service.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Stage } from '../../support/gateway.ts'
+import type { RawClient } from '../../support/raw-client.ts'
 import { Readers } from '../../support/ui-sources.ts'
 import { mainScript } from '../../support/ui/page-files.ts'
+import { until } from '../../support/until.ts'
 
-const backend = suite('ui/backend')
+const test = suite('ui/over-http')
+const stage = new Stage()
+test.after.each(() => stage.clear())
 
-/** An origin that the configuration lets in. */
-const FRIEND = 'https://ops.example'
+const WAIT_MS = 30_000
+const LIVE = '/api/live?topics=runtime'
 
-function never(): never {
-  throw new Error('the page does not fail')
+interface Scene {
+  readonly readers: Readers
+  readonly target: NetConnectOpts
+  /** Internal errors that were reported. */
+  readonly faults: unknown[]
 }
 
-/** `GET /path`, and fields. */
-function ask(hosts: UiHosts, line: string, ...fields: string[]): Reply {
+async function open(more: Partial<UiSources> = {}): Promise<Scene> {
   const readers = new Readers()
-  const letsIn = (origin: string): boolean => origin === FRIEND
-  const page = new UiBackend(() => new UiService(readers.sources), { hosts, allowsOrigin: letsIn })
-  const exchange = exchangeOf(requestOf(`${line} HTTP/1.1`, 'host: gw.example', ...fields))
-  let found: Reply | null = null
-  const attempt: Attempt = {
-    body: exchange.body,
-    answer: (reply) => (found = reply),
-    fail: never,
-  }
-  page.call(exchange, attempt)
-  return found ?? never()
+  const ui = new UiService({ ...readers.sources, ...more })
+  const faults: unknown[] = []
+  const page = createUiFallback(ui, (error) => faults.push(error))
+  const server = new AdminServer(createIndexEndpoints({}), () => {}, undefined, page)
+  stage.add(server)
+  const port = await freePort()
+  const address = { kind: 'tcp', host: '127.0.0.1', port } as const
+  await deadline(server.listen(address), WAIT_MS, 'the admin interface to listen')
+  return { readers, faults, target: { port, host: '127.0.0.1' } }
 }
 
-backend('a question goes on with its query, and the answer has a length and a date', () => {
-  const { head, body } = ask('any', 'GET /api/logs?after=3&x=%20')
-  assert.is(head.status, 200)
-  assert.is(head.get('content-type'), 'application/json')
-  assert.is(head.get('content-length'), String(body.length))
-  assert.ok(head.has('date'))
-  const content = contentOf(ask('any', 'GET /api/logs?after=3&x=%20'))
-  assert.is(content, '{"part":"logs","place":"listener","query":"after=3&x=+"}')
-})
-
-backend('what the browser has is compared, on however many lines it says so', () => {
-  const tag = ask('any', 'GET /ui').head.get('etag')!
-  const { head, body } = ask('any', 'GET /ui', 'if-none-match: "a"', `if-none-match: ${tag}`)
-  assert.is(head.status, 304)
-  assert.not(head.has('content-length'))
-  assert.is(body.framing, 'none')
-})
-
-backend('a stream is open-ended', () => {
-  const { head, body } = ask('any', 'GET /api/live?topics=runtime')
-  assert.is(head.get('content-type'), 'text/event-stream')
-  assert.is(body.framing, 'open')
-  assert.is(body.length, -1)
-})
-
-backend('the root leads to the page, and whatever else comes is not there', () => {
-  const { head } = ask('any', 'GET /?a')
-  assert.is(head.status, 308)
-  assert.is(head.get('location'), '/ui')
-  for (const path of ['/config_dump', '/quitquitquit', '/ui/signed-in', '/api/playground']) {
-    const reply = ask('any', `GET ${path}`)
-    assert.is(reply.head.status, 404)
-    assert.is(contentOf(reply), '{"error":"not found"}')
-  }
-})
-
-backend('names of other machines are refused where they could be pointed here', () => {
-  for (const path of ['/', '/ui', '/api/runtime', '/api/live?topics=runtime'])
-    assert.is(ask('loopback', `GET ${path}`).head.status, 403, path)
-})
-
-/** Of each kind that it has. */
-const PATHS = ['/', '/ui', mainScript(), '/api/config', '/api/trace', '/api/live?topics=a']
-
-function isAnswered(line: string, ...fields: string[]): boolean {
-  const { head, body } = ask('any', line, ...fields)
-  body.cancel()
-  return head.status !== 403
+async function start({ target }: Scene, line: string, ...fields: string[]): Promise<RawClient> {
+  const client = await stage.client(target)
+  client.send([`${line} HTTP/1.1`, 'host: localhost', ...fields, '', ''].join('\r\n'))
+  return client
 }
 
-backend('pages of other sites are refused, and told why', () => {
-  for (const path of PATHS) {
-    for (const site of ['cross-site', 'same-site', 'new-word', ''])
-      assert.not.ok(isAnswered(`GET ${path}`, `sec-fetch-site: ${site}`), `${path} ${site}`)
-    for (const site of ['same-origin', 'none'])
-      assert.ok(isAnswered(`GET ${path}`, `sec-fetch-site: ${site}`), `${path} ${site}`)
-    assert.not.ok(isAnswered(`POST ${path}`, 'sec-fetch-site: cross-site'), path)
-    assert.not.ok(
-      isAnswered(`GET ${path}`, 'sec-fetch-site: none', 'sec-fetch-site: cross-site'),
-      path,
-    )
+/** The whole response, to the end of the connection. */
+async function ask(scene: Scene, line: string, ...fields: string[]): Promise<string> {
+  return (await start(scene, line, 'connection: close', ...fields)).untilClosed()
+}
+
+test('serves the page, its files and its data, next to the index', async () => {
+  const scene = await open()
+  assert.match(await ask(scene, 'GET /ui'), /^HTTP\/1\.1 200 OK\r\n[^]*<div id="page">/)
+  const script = await ask(scene, `GET ${mainScript()}`)
+  const [, length, body] = /content-length: (\d+)\r\n[^]*?\r\n\r\n([^]*)$/i.exec(script) ?? []
+  assert.is(Number(length), Buffer.byteLength(body!, 'latin1'))
+  assert.match(script, /\r\ncontent-type: text\/javascript; charset=utf-8\r\n/)
+  assert.match(await ask(scene, 'GET /api/runtime'), /\r\n\r\n{"part":"runtime","place":"admin"/)
+  assert.match(await ask(scene, 'GET /'), '<a href="/ui">/ui</a>')
+})
+
+test('304 has no content, HEAD the length of it', async () => {
+  const scene = await open()
+  const head = await ask(scene, 'HEAD /ui')
+  assert.match(head, /\r\ncontent-length: [1-9]\d*\r\n/)
+  assert.match(head, /\r\n\r\n$/)
+  const [, tag] = /\r\netag: (.*)\r\n/.exec(head) ?? []
+  const known = await ask(scene, 'GET /ui', `if-none-match: ${tag}`)
+  assert.match(known, /^HTTP\/1\.1 304 /)
+  assert.match(known, /\r\n\r\n$/)
+  assert.not.match(known, /content-length/i)
+})
+
+test('answers 404 as JSON below the page, and as text elsewhere', async () => {
+  const scene = await open()
+  const json = /^HTTP\/1\.1 404 [^]*\r\n\r\n{"error":"not found"}$/
+  assert.match(await ask(scene, 'GET /api/none'), json)
+  assert.match(await ask(scene, 'GET /ui/none'), json)
+  assert.match(await ask(scene, 'GET /other'), /^HTTP\/1\.1 404 [^]*\r\n\r\nnot found\n$/)
+  const wrong = await ask(scene, 'POST /ui', 'content-length: 3')
+  assert.match(wrong, /^HTTP\/1\.1 405 [^]*\r\nallow: GET, HEAD\r\n/)
+})
+
+test('answers an internal error as JSON, and logs its cause', async () => {
+  const fault = new Error('out of order')
+  const fail = (): never => {
+    throw fault
   }
-  assert.is(
-    contentOf(ask('any', 'GET /api/config', 'sec-fetch-site: cross-site')),
-    '{"error":"forbidden: the web UI does not answer other sites"}',
+  const scene = await open({ map: fail, live: () => ({ kind: 'events', open: fail }) })
+  const answer = await ask(scene, 'GET /api/map')
+  assert.match(answer, /^HTTP\/1\.1 500 [^]*\r\n\r\n{"error":"internal error"}$/)
+  assert.not.match(await ask(scene, `GET ${LIVE}`), 'out of order')
+  assert.equal(scene.faults, [fault, fault])
+})
+
+test('opens a stream that has no event yet', async () => {
+  const scene = await open({ live: () => ({ kind: 'events', open: () => () => {} }) })
+  const client = await start(scene, `GET ${LIVE}`)
+  assert.match(await client.until(/\r\n\r\n/), /\r\ncontent-type: text\/event-stream\r\n/)
+})
+
+test('the admin guard applies to it', async () => {
+  const scene = await open()
+  for (const path of ['/ui', '/api/runtime', LIVE])
+    for (const field of ['origin: http://evil.example', 'sec-fetch-site: same-site'])
+      assert.match(await ask(scene, `GET ${path}`, field), /^HTTP\/1\.1 403 /, `${path} ${field}`)
+  const client = await stage.client(scene.target)
+  client.send('GET /api/runtime HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n')
+  assert.match(await client.untilClosed(), /^HTTP\/1\.1 403 /)
+  assert.is(scene.readers.open.length, 0)
+})
+
+test('sends events as they are written, and releases a reader that leaves', async () => {
+  const scene = await open()
+  const client = await start(scene, `GET ${LIVE}`)
+  const head = await client.until(/event: config\ndata: {}\n\n/)
+  assert.match(head, /\r\ncontent-type: text\/event-stream\r\n/)
+  assert.match(head, /\r\ncache-control: no-cache\r\n/)
+  const [out] = scene.readers.open
+  out!.write('data: 1\n\n')
+  await client.until(/data: 1\n\n/)
+  client.destroy()
+  await until('it to be left', () => scene.readers.left === 1)
+})
+
+test('a stream that ends is complete', async () => {
+  const scene = await open()
+  const client = await start(scene, `GET ${LIVE}`, 'connection: close')
+  await client.until(/event: config/)
+  scene.readers.open[0]!.end()
+  assert.match(await client.untilClosed(), /\r\n0\r\n\r\n$/)
+  await until('it to be left', () => scene.readers.left === 1)
+})
+
+test('HEAD of a stream opens none', async () => {
+  const scene = await open()
+  const head = await ask(scene, `HEAD ${LIVE}`)
+  assert.match(head, /^HTTP\/1\.1 200 [^]*\r\ncontent-type: text\/event-stream\r\n/)
+  assert.is(scene.readers.open.length, 0)
+})
+
+test('a reader that stalls is full, and drains when it reads on', async () => {
+  const scene = await open()
+  const client = await start(scene, `GET ${LIVE}`)
+  await client.until(/event: config/)
+  client.socket.pause()
+  const [out] = scene.readers.open
+  const text = `data: ${'a'.repeat(65_536)}\n\n`
+  let written = 0
+  for (; !out!.isFull && written < 1_000; written++) {
+    out!.write(text)
+    await deadline(new Promise((resolve) => setImmediate(resolve)), WAIT_MS, 'a turn')
+  }
+  assert.ok(written < 1_000)
+  const room = new Promise<void>((resolve) => out!.onDrain(resolve))
+  client.socket.resume()
+  await deadline(room, WAIT_MS, 'room')
+  assert.not.ok(out!.isFull)
+})
+
+test('answers 503 for one reader too many, while other requests succeed', async () => {
+  const scene = await open()
+  const clients = await Promise.all(
+    Array.from({ length: MAX_PAGE_STREAMS }, () => start(scene, `GET ${LIVE}`)),
   )
-  assert.is(
-    contentOf(ask('any', 'GET /api/config', 'origin: http://evil.example')),
-    '{"error":"forbidden: the web UI does not answer other origins"}',
-  )
+  for (const client of clients) await client.until(/event: config/)
+  const refused = await ask(scene, `GET ${LIVE}`)
+  assert.match(refused, /^HTTP\/1\.1 503 [^]*\r\n\r\n{"error":"too many readers: 32 /)
+  assert.match(await ask(scene, 'GET /api/runtime'), /^HTTP\/1\.1 200 /)
+  clients[0]!.destroy()
+  await until('one to be left', () => scene.readers.left === 1)
+  await (await start(scene, `GET ${LIVE}`)).until(/event: config/)
 })
 
-backend('a page of its own asks by whatever scheme it was loaded', () => {
-  for (const origin of ['http://gw.example', 'https://gw.example', 'https://GW.example:443'])
-    assert.ok(isAnswered('GET /api/runtime', `origin: ${origin}`), origin)
-  for (const origin of [
-    'http://gw.example:8080',
-    'https://gw.example:80',
-    'http://evil.example',
-    'http://gw.example.evil.example',
-    'http://gw.example@evil.example',
-    'null',
-    '',
-  ])
-    for (const path of PATHS)
-      assert.not.ok(isAnswered(`GET ${path}`, `origin: ${origin}`), `${origin} ${path}`)
+test('resolves dots in a path before the lookup', async () => {
+  const scene = await open()
+  const { port } = scene.target as { port: number }
+  for (const path of ['/ui/../api/none', '/ui/%2e%2e/api/none', '/ui/lib/../../../etc/passwd']) {
+    const status = new Promise<number>((resolve, reject) => {
+      const outgoing = httpRequest({ port, host: '127.0.0.1', path }, (response) => {
+        response.resume()
+        resolve(response.statusCode ?? 0)
+      })
+      outgoing.on('error', reject)
+      outgoing.end()
+    })
+    assert.is(await deadline(status, WAIT_MS, path), 404, path)
+  }
 })
 
-const FOLLOWED = ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate']
-
-backend('a link leads to the page, and to no data', () => {
-  for (const path of ['/', '/ui', '/ui/'])
-    assert.ok(isAnswered(`GET ${path}`, ...FOLLOWED, 'sec-fetch-dest: document'), path)
-  for (const path of ['/api/config', '/api/trace', '/api/live?topics=a'])
-    assert.not.ok(isAnswered(`GET ${path}`, ...FOLLOWED, 'sec-fetch-dest: document'), path)
-  for (const dest of ['iframe', 'script', 'empty'])
-    assert.not.ok(isAnswered('GET /ui', ...FOLLOWED, `sec-fetch-dest: ${dest}`), dest)
-})
-
-backend('an origin that is let in reads, and no other page of its site does', () => {
-  const from = ['sec-fetch-site: cross-site', 'sec-fetch-mode: cors']
-  for (const path of PATHS) assert.ok(isAnswered(`GET ${path}`, ...from, `origin: ${FRIEND}`), path)
-  assert.not.ok(isAnswered('GET /api/config', ...from))
-  assert.not.ok(isAnswered('GET /api/config', ...from, 'origin: https://a.ops.example'))
-  assert.not.ok(isAnswered('GET /api/config', ...from, `origin: ${FRIEND}`, 'origin: https://a'))
-  const { head } = ask('loopback', 'GET /api/config', ...from, `origin: ${FRIEND}`)
-  assert.is(head.status, 403)
-})
-
-backend.run()
+test.run()

@@ -1,4 +1,4 @@
-// The page as a backend: what it makes of a request, and what of an answer.
+// The web UI as a backend: how it handles requests and responses.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,14 +12,14 @@ import { mainScript } from '../../support/ui/page-files.ts'
 
 const backend = suite('ui/backend')
 
-/** An origin that the configuration lets in. */
+/** An origin that the configuration allows. */
 const FRIEND = 'https://ops.example'
 
 function never(): never {
   throw new Error('the page does not fail')
 }
 
-/** `GET /path`, and fields. */
+/** `GET /path`, and header fields. */
 function ask(hosts: UiHosts, line: string, ...fields: string[]): Reply {
   const readers = new Readers()
   const letsIn = (origin: string): boolean => origin === FRIEND
@@ -35,7 +35,7 @@ function ask(hosts: UiHosts, line: string, ...fields: string[]): Reply {
   return found ?? never()
 }
 
-backend('a question goes on with its query, and the answer has a length and a date', () => {
+backend('passes the query on, and its response has a length and a date', () => {
   const { head, body } = ask('any', 'GET /api/logs?after=3&x=%20')
   assert.is(head.status, 200)
   assert.is(head.get('content-type'), 'application/json')
@@ -45,7 +45,7 @@ backend('a question goes on with its query, and the answer has a length and a da
   assert.is(content, '{"part":"logs","place":"listener","query":"after=3&x=+"}')
 })
 
-backend('what the browser has is compared, on however many lines it says so', () => {
+backend('compares entity tags of any number of header lines', () => {
   const tag = ask('any', 'GET /ui').head.get('etag')!
   const { head, body } = ask('any', 'GET /ui', 'if-none-match: "a"', `if-none-match: ${tag}`)
   assert.is(head.status, 304)
@@ -53,14 +53,14 @@ backend('what the browser has is compared, on however many lines it says so', ()
   assert.is(body.framing, 'none')
 })
 
-backend('a stream is open-ended', () => {
+backend('a stream has no length', () => {
   const { head, body } = ask('any', 'GET /api/live?topics=runtime')
   assert.is(head.get('content-type'), 'text/event-stream')
   assert.is(body.framing, 'open')
   assert.is(body.length, -1)
 })
 
-backend('the root leads to the page, and whatever else comes is not there', () => {
+backend('redirects the root to the page, and answers 404 for unknown paths', () => {
   const { head } = ask('any', 'GET /?a')
   assert.is(head.status, 308)
   assert.is(head.get('location'), '/ui')
@@ -71,12 +71,12 @@ backend('the root leads to the page, and whatever else comes is not there', () =
   }
 })
 
-backend('names of other machines are refused where they could be pointed here', () => {
+backend('refuses host names of other machines where DNS rebinding is possible', () => {
   for (const path of ['/', '/ui', '/api/runtime', '/api/live?topics=runtime'])
     assert.is(ask('loopback', `GET ${path}`).head.status, 403, path)
 })
 
-/** Of each kind that it has. */
+/** A path of each kind. */
 const PATHS = ['/', '/ui', mainScript(), '/api/config', '/api/trace', '/api/live?topics=a']
 
 function isAnswered(line: string, ...fields: string[]): boolean {
@@ -85,7 +85,7 @@ function isAnswered(line: string, ...fields: string[]): boolean {
   return head.status !== 403
 }
 
-backend('pages of other sites are refused, and told why', () => {
+backend('refuses pages of other sites, and says why', () => {
   for (const path of PATHS) {
     for (const site of ['cross-site', 'same-site', 'new-word', ''])
       assert.not.ok(isAnswered(`GET ${path}`, `sec-fetch-site: ${site}`), `${path} ${site}`)
@@ -107,7 +107,7 @@ backend('pages of other sites are refused, and told why', () => {
   )
 })
 
-backend('a page of its own asks by whatever scheme it was loaded', () => {
+backend('answers its own page under any scheme', () => {
   for (const origin of ['http://gw.example', 'https://gw.example', 'https://GW.example:443'])
     assert.ok(isAnswered('GET /api/runtime', `origin: ${origin}`), origin)
   for (const origin of [
@@ -125,7 +125,7 @@ backend('a page of its own asks by whatever scheme it was loaded', () => {
 
 const FOLLOWED = ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate']
 
-backend('a link leads to the page, and to no data', () => {
+backend('a link opens the page, and no data', () => {
   for (const path of ['/', '/ui', '/ui/'])
     assert.ok(isAnswered(`GET ${path}`, ...FOLLOWED, 'sec-fetch-dest: document'), path)
   for (const path of ['/api/config', '/api/trace', '/api/live?topics=a'])
@@ -134,7 +134,7 @@ backend('a link leads to the page, and to no data', () => {
     assert.not.ok(isAnswered('GET /ui', ...FOLLOWED, `sec-fetch-dest: ${dest}`), dest)
 })
 
-backend('an origin that is let in reads, and no other page of its site does', () => {
+backend('an allowed origin can read, and no other page of its site', () => {
   const from = ['sec-fetch-site: cross-site', 'sec-fetch-mode: cors']
   for (const path of PATHS) assert.ok(isAnswered(`GET ${path}`, ...from, `origin: ${FRIEND}`), path)
   assert.not.ok(isAnswered('GET /api/config', ...from))

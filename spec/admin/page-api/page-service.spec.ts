@@ -1,4 +1,4 @@
-// The page's server, asked as both places ask it.
+// The web UI service, as both the admin interface and a listener call it.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { suite } from 'uvu'
@@ -29,7 +29,7 @@ interface More {
   readonly acceptEncoding?: string
 }
 
-/** `GET /path`, or with another method in front. */
+/** `GET /path`, or another method in front. */
 function ask(ui: UiService, line: string, more: More = {}) {
   const { place = 'admin', ifNoneMatch, acceptEncoding } = more
   const [method = '', target = ''] = line.split(' ')
@@ -49,27 +49,24 @@ function errorIn(answer: UiResponse | null): [number, unknown] {
   return [status, JSON.parse(String(content))]
 }
 
-service(
-  'the map is drawn once for all who ask at a time, and anew for another configuration',
-  () => {
-    let generation = 1
-    let drawn = 0
-    const map = () => ({ drawn: ++drawn }) as never
-    const ui = new UiService({ ...new Readers().sources, map, generation: () => generation })
-    const told = () => String(whole(ask(ui, 'GET /api/map')).content)
-    for (let i = 0; i < 3; i++) assert.is(told(), '{"drawn":1}')
-    generation = 2
-    assert.is(told(), '{"drawn":2}')
-  },
-)
+service('builds the map once for concurrent clients, and again for a new configuration', () => {
+  let generation = 1
+  let drawn = 0
+  const map = () => ({ drawn: ++drawn }) as never
+  const ui = new UiService({ ...new Readers().sources, map, generation: () => generation })
+  const told = () => String(whole(ask(ui, 'GET /api/map')).content)
+  for (let i = 0; i < 3; i++) assert.is(told(), '{"drawn":1}')
+  generation = 2
+  assert.is(told(), '{"drawn":2}')
+})
 
-service('paths that are not its own are left to others', () => {
+service('answers null for paths outside of the web UI', () => {
   const ui = made()
   for (const path of ['/', '/uix', '/apis', '/config_dump', '/UI', '/Api/runtime', '//ui', ''])
     assert.is(ask(ui, `GET ${path}`), null, path)
 })
 
-service('the page comes with a policy that lets nothing in from outside', () => {
+service('the page has a content security policy that allows nothing from outside', () => {
   const ui = made()
   for (const path of ['/ui', '/ui/'])
     for (const place of ['admin', 'listener'] as const) {
@@ -87,7 +84,7 @@ service('the page comes with a policy that lets nothing in from outside', () => 
     }
 })
 
-service('a browser is sent back to the page by a provider on the admin interface only', () => {
+service('serves the redirect page of a provider on the admin interface only', () => {
   const ui = made()
   const { status, field } = whole(ask(ui, 'GET /ui/signed-in?code=a', { ifNoneMatch: '*' }))
   assert.is(status, 200)
@@ -149,7 +146,7 @@ service('the icon is there under the name that browsers ask for by themselves', 
   }
 })
 
-service('each part is told as compact JSON that nobody keeps, and knows where it was asked', () => {
+service('answers each part as compact JSON that is not cached, and passes the place on', () => {
   const ui = made()
   for (const place of ['admin', 'listener'] as const)
     for (const part of UI_API_NAMES.filter((one) => one !== 'trace' && one !== 'live')) {
@@ -161,7 +158,7 @@ service('each part is told as compact JSON that nobody keeps, and knows where it
     }
 })
 
-service('404 for what is not there, however it is written', () => {
+service('answers 404 for unknown paths in any spelling', () => {
   const ui = made()
   const paths = [
     '/api',
@@ -188,7 +185,7 @@ service('404 for what is not there, however it is written', () => {
         )
 })
 
-service('405 for whatever would do more than read', () => {
+service('answers 405 for methods that do more than read', () => {
   const ui = made()
   for (const path of ['/ui', MAIN, '/api/runtime', LIVE])
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'get']) {
@@ -209,7 +206,7 @@ function read(ui: UiService, place: UiPlace = 'admin'): [StuckOut, () => void] {
   return [out, answer.open(out)]
 }
 
-service('streams of both places are counted together, and 503 is told of one too many', () => {
+service('counts the streams of both places together, and answers 503 for one too many', () => {
   const readers = new Readers()
   const ui = made(readers)
   const open = Array.from({ length: MAX_PAGE_STREAMS }, (_, at) =>
@@ -229,7 +226,7 @@ service('streams of both places are counted together, and 503 is told of one too
   assert.is(errorIn(ask(ui, `GET /api/trace`))[0], 503)
 })
 
-service('those on listeners leave room for the admin interface', () => {
+service('streams on listeners leave space for the admin interface', () => {
   const ui = made()
   const late = ask(ui, `GET ${LIVE}`, { place: 'listener' })
   const [first] = Array.from({ length: LISTENER_READERS }, () => read(ui, 'listener'))
@@ -248,27 +245,30 @@ service('those on listeners leave room for the admin interface', () => {
   assert.is(errorIn(ask(ui, `GET ${LIVE}`))[0], 503)
 })
 
-service('a stream that was granted and never read is none', () => {
+service('a stream that was granted and never read is not counted', () => {
   const ui = made()
   for (let count = 0; count <= MAX_PAGE_STREAMS; count++)
     assert.is(ask(ui, `GET ${LIVE}`)?.kind, 'events')
 })
 
-service('one too many that was granted before the others were read ends at once', () => {
-  const readers = new Readers()
-  const ui = made(readers)
-  const late = ask(ui, `GET ${LIVE}`)
-  for (let count = 0; count < MAX_PAGE_STREAMS; count++) read(ui)
-  if (late?.kind !== 'events') throw new Error('not granted')
-  const out = new StuckOut()
-  const leave = late.open(out)
-  assert.is(out.state, 'ended')
-  assert.is(readers.open.length, MAX_PAGE_STREAMS)
-  leave()
-  assert.is(errorIn(ask(ui, `GET ${LIVE}`))[0], 503)
-})
+service(
+  'a stream that was granted before others were opened ends at once if it is one too many',
+  () => {
+    const readers = new Readers()
+    const ui = made(readers)
+    const late = ask(ui, `GET ${LIVE}`)
+    for (let count = 0; count < MAX_PAGE_STREAMS; count++) read(ui)
+    if (late?.kind !== 'events') throw new Error('not granted')
+    const out = new StuckOut()
+    const leave = late.open(out)
+    assert.is(out.state, 'ended')
+    assert.is(readers.open.length, MAX_PAGE_STREAMS)
+    leave()
+    assert.is(errorIn(ask(ui, `GET ${LIVE}`))[0], 503)
+  },
+)
 
-service('what a source refuses is no stream', () => {
+service('a refusal of a source is not counted as a stream', () => {
   const ui = made()
   assert.equal(errorIn(ask(ui, 'GET /api/live')), [400, { error: 'no topics' }])
   const [status, body] = errorIn(ask(ui, 'GET /api/trace?expression=1'))
@@ -277,7 +277,7 @@ service('what a source refuses is no stream', () => {
 })
 
 service(
-  'streams on listeners end when others may read them, those of the admin interface stay',
+  'ends streams on listeners when access changes, and keeps those of the admin interface',
   () => {
     const ui = made()
     const [there] = read(ui, 'listener')
@@ -289,7 +289,7 @@ service(
   },
 )
 
-service('a reader on a listener that takes nothing is not waited for', () => {
+service('does not wait for a stalled reader on a listener', () => {
   const ui = made()
   const [there] = read(ui, 'listener')
   ui.endListenerStreams()

@@ -1,4 +1,4 @@
-// What the page is told of a running gateway: its traffic, how it is set up, and what is wrong with it.
+// The read API of a running gateway: its traffic, its configuration, and its problems.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -21,9 +21,9 @@ import { answers, chatEventsOf, LlmBackend } from '../../support/llm-backend.ts'
 import { chatAsking, post } from '../../support/llm/asking.ts'
 import { Signer } from '../../support/signer.ts'
 
-const telling = suite('ui/read-api')
+const test = suite('ui/read-api')
 const stage = new Stage()
-telling.after.each(() => stage.clear())
+test.after.each(() => stage.clear())
 
 function ask(query = ''): UiRequest {
   return { method: 'GET', path: '', query: new URLSearchParams(query), ifNoneMatch: undefined }
@@ -42,19 +42,19 @@ const NO =
 const DOWN =
   '{ name: down, matches: [{ path: { exact: /down } }], backends: [{ host: "127.0.0.1:1" }] }'
 
-telling('what it is, where it listens, and its traffic by route', async () => {
+test('version, listeners, and traffic by route', async () => {
   const timer = new HandTimer()
   const gateway = await stage.gateway(`routes: [${HI}, ${NO}, ${DOWN}]\nui: {}\n`, timer.every)
   for (const path of ['/hi', '/hi', '/no', '/down', '/nowhere']) await get(gateway, path)
   await gateway.logged(5)
   timer.turn(TICKS_PER_QUIET_SAMPLE)
-  const told = gateway.readApi.runtime(ask(), 'listener')
-  assert.is(told.place, 'listener')
-  assert.is(told.node, process.version)
-  assert.equal([told.readiness, told.generation, told.isRefused], ['ready', 1, false])
-  assert.is(told.file, 'c.yaml')
-  assert.ok(told.startedAt <= told.loadedAt && told.loadedAt <= Date.now())
-  const [listener] = told.listeners
+  const runtime = gateway.readApi.runtime(ask(), 'listener')
+  assert.is(runtime.place, 'listener')
+  assert.is(runtime.node, process.version)
+  assert.equal([runtime.readiness, runtime.generation, runtime.isRefused], ['ready', 1, false])
+  assert.is(runtime.file, 'c.yaml')
+  assert.ok(runtime.startedAt <= runtime.loadedAt && runtime.loadedAt <= Date.now())
+  const [listener] = runtime.listeners
   assert.equal(
     { ...listener, open: 0 },
     {
@@ -63,7 +63,12 @@ telling('what it is, where it listens, and its traffic by route', async () => {
     },
   )
   assert.equal(
-    told.routes.shown.map(({ key, requests, errors, refused }) => [key, requests, errors, refused]),
+    runtime.routes.shown.map(({ key, requests, errors, refused }) => [
+      key,
+      requests,
+      errors,
+      refused,
+    ]),
     [
       ['gateway/default/default/hi', 2, 0, 0],
       ['gateway/default/default/no', 1, 0, 1],
@@ -71,15 +76,15 @@ telling('what it is, where it listens, and its traffic by route', async () => {
       ['gateway/default', 1, 0, 1],
     ],
   )
-  assert.is(told.samples.length, 1)
+  assert.is(runtime.samples.length, 1)
   assert.equal(gateway.readApi.runtime(ask('samples=0'), 'admin').samples, [])
-  const [sample] = told.samples
+  const [sample] = runtime.samples
   assert.equal([sample?.requests, sample?.errors, sample?.refused], [5, 1, 2])
   assert.ok(sample!.p50! > 0 && sample!.p99! >= sample!.p50!)
   assert.ok(sample!.bytesIn > 100 && sample!.bytesOut > 100 && sample!.rss > 1_000_000)
 })
 
-telling('tokens, and the time to the first of them', async () => {
+test('tokens, and the time to the first token', async () => {
   const timer = new HandTimer()
   const backend = stage.add(await LlmBackend.start(answers.events(chatEventsOf(7, 3))))
   const gateway = await stage.gateway(
@@ -126,52 +131,49 @@ routes:
     backends: [{ mcp: { targets: [{ name: a, stdio: { cmd: x } }, { name: b, mcp: { host: 'https://b.example/mcp' } }] } }]
 `
 
-telling(
-  'the map: gateways, listeners, routes, policies and backends, and where they stand',
-  async () => {
-    const gateway = await stage.gateway(MAPPED)
-    const view = gateway.readApi.map(ask(), 'admin')
-    assert.equal([view.generation, view.more, view.problems], [1, 0, []])
-    const [first] = view.gateways
-    const { listeners, ...top } = first!
-    const bind = `127.0.0.1:${gateway.port}`
-    assert.equal(top, { name: 'default', bind, place: 'c.yaml:2:3', state: 'open' })
-    const { routes, policies, ...listener } = listeners[0]!
-    assert.equal(listener, {
-      ...{ key: 'gateway/default', name: 'default', hostname: '', protocol: 'HTTP' },
-      place: 'c.yaml:2:3',
-    })
-    assert.equal(
-      policies.map(({ kind }) => kind),
-      ['cors'],
-    )
-    const [api, tools] = routes
-    assert.equal([api!.name, api!.place, api!.hostnames], ['api', 'c.yaml:8:5', ['a.example']])
-    assert.equal(api!.matches, [
-      'POST ~ /v[0-9]+/.*, header authorization = <redacted>, header x-a ~ b.*, query q = 1',
-      '/*',
-    ])
-    assert.equal(
-      api!.policies.map(({ kind, from }) => [kind, from]),
-      [
-        ['timeout', null],
-        ['rateLimit', null],
-      ],
-    )
-    assert.equal(api!.policies[0]!.config, { requestTimeout: '5s' })
-    assert.equal(
-      api!.backends.map(({ kind, label, weight }) => [kind, label, weight]),
-      [
-        ['host', 'app:8080', 2],
-        ['host', 'other:81', 1],
-      ],
-    )
-    assert.equal(api!.backends[0]!.pool, { open: 0, idle: 0, waiting: 0 })
-    assert.is(api!.backends[0]!.policies[0]?.kind, 'backendAuth')
-    assert.equal([tools!.backends[0]!.kind, tools!.backends[0]!.label], ['mcp', 'a, b'])
-    assert.not.match(JSON.stringify(view), 's3cret')
-  },
-)
+test('the map: gateways, listeners, routes, policies and backends, with their file positions', async () => {
+  const gateway = await stage.gateway(MAPPED)
+  const view = gateway.readApi.map(ask(), 'admin')
+  assert.equal([view.generation, view.more, view.problems], [1, 0, []])
+  const [first] = view.gateways
+  const { listeners, ...top } = first!
+  const bind = `127.0.0.1:${gateway.port}`
+  assert.equal(top, { name: 'default', bind, place: 'c.yaml:2:3', state: 'open' })
+  const { routes, policies, ...listener } = listeners[0]!
+  assert.equal(listener, {
+    ...{ key: 'gateway/default', name: 'default', hostname: '', protocol: 'HTTP' },
+    place: 'c.yaml:2:3',
+  })
+  assert.equal(
+    policies.map(({ kind }) => kind),
+    ['cors'],
+  )
+  const [api, tools] = routes
+  assert.equal([api!.name, api!.place, api!.hostnames], ['api', 'c.yaml:8:5', ['a.example']])
+  assert.equal(api!.matches, [
+    'POST ~ /v[0-9]+/.*, header authorization = <redacted>, header x-a ~ b.*, query q = 1',
+    '/*',
+  ])
+  assert.equal(
+    api!.policies.map(({ kind, from }) => [kind, from]),
+    [
+      ['timeout', null],
+      ['rateLimit', null],
+    ],
+  )
+  assert.equal(api!.policies[0]!.config, { requestTimeout: '5s' })
+  assert.equal(
+    api!.backends.map(({ kind, label, weight }) => [kind, label, weight]),
+    [
+      ['host', 'app:8080', 2],
+      ['host', 'other:81', 1],
+    ],
+  )
+  assert.equal(api!.backends[0]!.pool, { open: 0, idle: 0, waiting: 0 })
+  assert.is(api!.backends[0]!.policies[0]?.kind, 'backendAuth')
+  assert.equal([tools!.backends[0]!.kind, tools!.backends[0]!.label], ['mcp', 'a, b'])
+  assert.not.match(JSON.stringify(view), 's3cret')
+})
 
 function problemsOf({ policies }: { readonly policies: readonly PolicyNode[] }): unknown {
   return policies.flatMap(({ kind, from, problems }) =>
@@ -179,7 +181,7 @@ function problemsOf({ policies }: { readonly policies: readonly PolicyNode[] }):
   )
 }
 
-telling('policy resources stand where they are attached, and what is wrong with them', async () => {
+test('policy resources are shown where they are attached, with their problems', async () => {
   const resource = (name: string, targets: string, key = '') => `---
 apiVersion: gateway.dev/v1alpha1
 kind: GatewayPolicy
@@ -208,7 +210,7 @@ spec:
   assert.match(view.problems[0]!, 'GatewayPolicy default/lost')
 })
 
-telling('a route whose backends are all without weight has a problem', async () => {
+test('a route whose backends all have weight 0 has a problem', async () => {
   const backend = (weight: number) => `{ host: "127.0.0.1:1", weight: ${weight} }`
   const routes = [`{ name: dead, backends: [${backend(0)}, ${backend(0)}] }`]
   routes.push(`{ name: live, backends: [${backend(0)}, ${backend(1)}] }`, HI)
@@ -221,7 +223,7 @@ telling('a route whose backends are all without weight has a problem', async () 
   assert.equal([problems('live'), problems('hi')], [[], []])
 })
 
-telling('keys that cannot be had stand at the policies that need them', async () => {
+test('missing signing keys are shown at the policies that need them', async () => {
   const signer = await Signer.make('ES256', 'k')
   const keys = stage.add(await KeyServer.start(signer))
   keys.status = 500
@@ -236,7 +238,7 @@ telling('keys that cannot be had stand at the policies that need them', async ()
   assert.not.match(JSON.stringify(listenerOf(gateway)), 's3cret')
 })
 
-telling('of many routes the first ones are on the map, and the others are counted', async () => {
+test('the map has the first of many routes, and counts the others', async () => {
   const routes = Array.from({ length: MAX_ROUTES + 4 }, (_, at) => HI.replace('hi', `r${at}`))
   const { readApi } = await stage.gateway(`routes: [${routes.join()}]`)
   const { gateways, more } = readApi.map(ask(), 'admin')
@@ -244,7 +246,7 @@ telling('of many routes the first ones are on the map, and the others are counte
   assert.equal(readApi.runtime(ask(), 'admin').routes.more, MAX_ROUTES + 4 - 100)
 })
 
-telling('MCP: where it is found, its targets, sessions and children', async () => {
+test('MCP: addresses, targets, sessions and children', async () => {
   const remote = '{ name: far, mcp: { host: "http://127.0.0.1:1/mcp?key=s3cret" } }'
   const [gateway, client] = await begin(stage, { targets: [server('one'), remote] })
   const { backends, children } = gateway.readApi.mcp()
@@ -277,4 +279,4 @@ telling('MCP: where it is found, its targets, sessions and children', async () =
   assert.is(gateway.readApi.mcp().backends[0]!.open, 2)
 })
 
-telling.run()
+test.run()

@@ -1,4 +1,4 @@
-// What the page reads on a gateway's listener: every part by its own name, and as many streams at a time as are allowed.
+// What the page reads on a gateway's listener: every part of the API, and a limited number of streams.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -52,7 +52,7 @@ async function listening(gateway: RunningGateway): Promise<RawClient> {
   return client
 }
 
-readers('every part is there', async () => {
+readers('serves every part', async () => {
   const gateway = await stage.gateway(CONFIG)
   for (const part of UI_API_NAMES.filter((one) => one !== 'trace' && one !== 'live'))
     assert.type(await read(gateway, part), 'object')
@@ -67,7 +67,7 @@ readers('every part is there', async () => {
   assert.type((await read<LogsView>(gateway, 'logs')).filter, 'string')
 })
 
-readers('what is live comes over HTTP/1 and HTTP/2, and the page hears of a request', async () => {
+readers('live events arrive over HTTP/1 and HTTP/2 when a request ends', async () => {
   const gateway = await stage.gateway(CONFIG)
   const first = await start(gateway, '/api/live?topics=runtime')
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
@@ -80,7 +80,7 @@ readers('what is live comes over HTTP/1 and HTTP/2, and the page hears of a requ
 
 const MOST = maxListenerReaders()
 
-readers('one reader too many is told so, and has room when another left', async () => {
+readers('refuses one reader too many, and accepts it when another has left', async () => {
   const gateway = await stage.gateway(CONFIG)
   const open: RawClient[] = []
   while (open.length < MOST) open.push(await listening(gateway))
@@ -98,20 +98,20 @@ readers('one reader too many is told so, and has room when another left', async 
   assert.match(await whole(gateway, '/api/runtime'), /^HTTP\/1\.1 200 /)
   assert.match(await whole(gateway, '/v1'), /own$/)
   open[0]!.destroy()
-  // Told by the log when it is left.
+  // The access log shows when the stream has ended.
   const isLeft = (): boolean =>
     gateway.lines.some((line) => line['outcome'] === 'client_closed' && line['route'] !== undefined)
   await until('it to be left', isLeft)
   await listening(gateway)
 })
 
-readers('there are as many as the configuration says, half of them on listeners', async () => {
+readers('the number of readers is configured, half of them for listeners', async () => {
   const gateway = await stage.gateway(`config: { ui: { maxReaders: 2 } }\n${CONFIG}`)
   await listening(gateway)
   assert.match(await whole(gateway, LIVE), 'too many readers: 1 event streams')
 })
 
-readers('however many watch there, an operator can', async () => {
+readers('an operator can trace, however many clients trace on a listener', async () => {
   const gateway = await stage.gateway(CONFIG)
   for (let count = 0; count < MOST; count++)
     await (await start(gateway, '/api/trace')).until(/: ready/)

@@ -1,4 +1,4 @@
-// Samples: differences of sums, a bounded past, and nothing but what the clock says.
+// Samples: differences of totals, a limited history, and an injected clock.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,7 +7,7 @@ import type { CurrentLoad } from '../../../lib/core/runtime-views.ts'
 import type { Sample } from '../../../lib/admin/page-api/page-api-types.ts'
 import { HISTORY_MS, Sampler } from '../../../lib/admin/page-api/traffic-samples.ts'
 
-const sampling = suite('ui/sampler')
+const test = suite('ui/sampler')
 
 class World {
   readonly totals = new RequestTotals()
@@ -24,14 +24,14 @@ class World {
     },
   )
 
-  /** A sample after so long. */
+  /** A sample after this many milliseconds. */
   after(ms: number): Sample {
     this.now += ms
     return this.sampler.take()
   }
 }
 
-sampling('tells what came within the second, and what there is at its end', () => {
+test('has the differences of the interval, and the load at its end', () => {
   const world = new World()
   Object.assign(world.totals, { requests: 10, errors: 1, refused: 2, tokensIn: 30, tokensOut: 40 })
   world.totals.firstBytes.add(8)
@@ -55,7 +55,7 @@ sampling('tells what came within the second, and what there is at its end', () =
   assert.is(second.connections, 3)
 })
 
-sampling('never tells of less than nothing when a port is closed', () => {
+test('has no negative bytes when a port is closed', () => {
   const world = new World()
   world.pulse = { ...world.pulse, bytesIn: 900, bytesOut: 900 }
   world.after(1000)
@@ -64,23 +64,23 @@ sampling('never tells of less than nothing when a port is closed', () => {
   assert.equal([bytesIn, bytesOut], [0, 100])
 })
 
-sampling('keeps the last five minutes, the oldest first', () => {
+test('keeps the last five minutes, the oldest first', () => {
   const world = new World()
-  const most = HISTORY_MS / 1000
-  for (let second = 0; second < most + 5; second++) {
+  const maxSamples = HISTORY_MS / 1000
+  for (let second = 0; second < maxSamples + 5; second++) {
     world.totals.requests += second
     world.after(1000)
   }
   const { samples } = world.sampler
-  assert.is(samples.length, most)
-  assert.equal([samples[0]!.requests, samples.at(-1)!.requests], [5, most + 4])
-  for (let count = 0; count < 2 * most; count++) world.after(5_000)
-  assert.is(samples.length, most / 5)
-  for (let count = 0; count < 10 * most; count++) world.after(1)
-  assert.ok(samples.length < 2 * most)
+  assert.is(samples.length, maxSamples)
+  assert.equal([samples[0]!.requests, samples.at(-1)!.requests], [5, maxSamples + 4])
+  for (let count = 0; count < 2 * maxSamples; count++) world.after(5_000)
+  assert.is(samples.length, maxSamples / 5)
+  for (let count = 0; count < 10 * maxSamples; count++) world.after(1)
+  assert.ok(samples.length < 2 * maxSamples)
 })
 
-sampling('begins anew after a stop, with nothing of what came meanwhile', () => {
+test('starts again after a stop, without the traffic in between', () => {
   const world = new World()
   world.totals.requests = 5
   world.after(1000)
@@ -96,4 +96,4 @@ sampling('begins anew after a stop, with nothing of what came meanwhile', () => 
   assert.equal({ span, requests, p50, cpu }, { span: 1000, requests: 1, p50: null, cpu: 0 })
 })
 
-sampling.run()
+test.run()

@@ -1,4 +1,4 @@
-// YAML to be read by people, which means what it was made of to everybody who parses it.
+// YAML for people that also parses to the data it was made of.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,11 +6,11 @@ import { parse } from 'yaml'
 import { PlacedFields, formatYaml } from '../../../lib/admin/page-api/config-view.ts'
 import { fc } from '../../support/fast-check.ts'
 
-const writing = suite('ui/yaml-text')
+const test = suite('ui/yaml-text')
 
 const MOST = 1_000_000
 
-writing('is as people would write it', () => {
+test('is formatted as people write it', () => {
   const text = formatYaml(
     {
       name: 'default',
@@ -64,7 +64,7 @@ unseen: "\\"\u200b\\n\\""
   )
 })
 
-writing('says on the first line of a part where it was written', () => {
+test('names the file position on the first line of a part', () => {
   const inner = new PlacedFields({ key: 'b', list: [1] }, 'c.yaml:7')
   const whole = { one: new PlacedFields({ key: 'a', parts: [inner] }, 'c.yaml:5'), two: 2 }
   assert.is(
@@ -80,13 +80,13 @@ two: 2
   )
 })
 
-writing('lets no name of a file out of its comment', () => {
+test('a file name cannot break out of its comment', () => {
   const text = formatYaml({ a: new PlacedFields({ key: 'b' }, 'x\nevil: 1\r# y:1') }, MOST)
   assert.equal(parse(text), { a: { key: 'b' } })
   assert.is(text.split('\n').length, 3)
 })
 
-writing('stops at its bound, and says so; what is behind that is not made', () => {
+test('stops at its limit with a comment, and does not build the rest', () => {
   let made = 0
   function* parts(): Generator<PlacedFields> {
     for (;;) yield new PlacedFields({ key: `k${++made}`, text: 'x'.repeat(90) }, 'c.yaml:1')
@@ -94,7 +94,7 @@ writing('stops at its bound, and says so; what is behind that is not made', () =
   const text = formatYaml({ parts: parts() }, 1_000)
   assert.ok(text.length < 1_100)
   assert.ok(made < 12)
-  assert.match(text, /# cut here: there is more than fits in 1000 characters\n$/)
+  assert.match(text, /# cut here: the text is longer than 1000 characters\n$/)
   const { parts: read } = parse(text) as { parts: { key: string }[] }
   assert.is(read[0]?.key, 'k1')
 })
@@ -132,10 +132,10 @@ const { tree } = fc.letrec((tie) => ({
   ),
 }))
 
-writing('means what it was made of, whatever that is', () => {
+test('parses to the data it was made of', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), tree, { noNullPrototype: true }), (data) => {
-      // `__proto__` is a name to YAML, and none to a literal.
+      // `__proto__` is an ordinary key in YAML, but not in an object literal.
       fc.pre(!JSON.stringify(data).includes('"__proto__"'))
       const text = formatYaml(data as Record<string, unknown>, MOST)
       assert.equal(text === '' ? {} : parse(text, { uniqueKeys: true }), data)
@@ -144,4 +144,4 @@ writing('means what it was made of, whatever that is', () => {
   )
 })
 
-writing.run()
+test.run()

@@ -266,9 +266,9 @@ logins('a provider that is down is reported', async () => {
 logins('at most 16 wait at a time, none for longer than ten minutes', async () => {
   const gateway = await stage.gateway(protectedBy(await realm()))
   const [place] = listMcpLocations(gateway.plan.config)
-  const own = stage.add(createFetcher('ours'))
+  const own = stage.add(createFetcher('self'))
   const provider = stage.add(createFetcher())
-  const publicHosts = stage.add(createFetcher('strangers'))
+  const publicHosts = stage.add(createFetcher('unconfigured'))
   let now = 1_000_000
   const clock = { now: () => now }
   const fetches = { gateway: own.fetch, provider: provider.fetch, public: publicHosts.fetch }

@@ -1,4 +1,4 @@
-// /debug/pprof: what is asked of the profilers, and how their word reaches the client.
+// /debug/pprof: how requests are passed to the profilers, and their results to the client.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,21 +15,21 @@ const pprof = suite('admin/pprof endpoints')
 const stage = new Stage()
 pprof.after.each(() => stage.clear())
 
-function sourceOf(profile: Buffer | null, asked: CpuOptions[] = []): ProfileSource {
+function sourceOf(profile: Buffer | null, received: CpuOptions[] = []): ProfileSource {
   return {
     cpu(options) {
-      asked.push(options)
+      received.push(options)
       return Promise.resolve(profile)
     },
     heap: () => Promise.resolve(profile),
   }
 }
 
-pprof('a number out of range, or none, is the default', async () => {
-  const asked: CpuOptions[] = []
+pprof('a number out of range, or none, becomes the default', async () => {
+  const received: CpuOptions[] = []
   const ask = await adminWith(
     stage,
-    createPprofEndpoints(sourceOf(Buffer.from('x'), asked), 'linux'),
+    createPprofEndpoints(sourceOf(Buffer.from('x'), received), 'linux'),
   )
   const rows: [query: string, seconds: number, frequency: number][] = [
     ['', 10, 100],
@@ -43,12 +43,12 @@ pprof('a number out of range, or none, is the default', async () => {
   ]
   for (const [query] of rows) await ask(`GET /debug/pprof/profile${query}`)
   assert.equal(
-    asked.map(({ seconds, frequency }) => [seconds, frequency]),
+    received.map(({ seconds, frequency }) => [seconds, frequency]),
     rows.map(([, seconds, frequency]) => [seconds, frequency]),
   )
 })
 
-pprof('answers with the bytes as they are, and 409 while another is taken', async () => {
+pprof('answers with the bytes of the profile, and 409 while another is taken', async () => {
   const ask = await adminWith(stage, createPprofEndpoints(sourceOf(Buffer.from('bytes')), 'linux'))
   for (const path of ['/debug/pprof/profile', '/debug/pprof/heap']) {
     const { status, headers, text } = await ask(`GET ${path}`)
@@ -66,7 +66,7 @@ pprof('answers with the bytes as they are, and 409 while another is taken', asyn
   }
 })
 
-pprof('elsewhere than on Linux there is no CPU profile', async () => {
+pprof('has no CPU profile on systems other than Linux', async () => {
   const ask = await adminWith(stage, createPprofEndpoints(sourceOf(Buffer.from('x')), 'darwin'))
   assert.is((await ask('GET /debug/pprof/profile')).status, 404)
   assert.is((await ask('GET /debug/pprof/heap')).status, 200)

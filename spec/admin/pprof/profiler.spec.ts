@@ -1,4 +1,4 @@
-// Profiles of this very process: our functions, files and lines are in them, and one is taken at a time.
+// Profiles of this process: they contain our functions, files and lines, and one is taken at a time.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,21 +10,21 @@ import type { Read } from '../../support/pprof.ts'
 const WAIT_MS = 60_000
 const HERE = 'spec/admin/pprof/profiler.spec.ts'
 
-const profiling = suite('admin/pprof')
+const test = suite('admin/pprof')
 let profilers = new V8Profilers()
-profiling.before.each(() => {
+test.before.each(() => {
   profilers = new V8Profilers()
 })
-profiling.after.each(() => profilers.close())
+test.after.each(() => profilers.close())
 
-/** What was burnt is kept: work whose result nobody wants is not done. */
+/** The result is kept, as the compiler drops work whose result is unused. */
 let burnt = 0
 
 function burnTheProcessor(): void {
   for (let at = 0; at < 200_000; at++) burnt += Math.sqrt(at) * Math.sin(at)
 }
 
-/** Until it has been seen often enough, in pieces, as requests come. */
+/** Works until it was sampled often enough, in pieces, like requests. */
 async function busyUntil(over: () => boolean): Promise<void> {
   while (!over()) {
     burnTheProcessor()
@@ -34,7 +34,7 @@ async function busyUntil(over: () => boolean): Promise<void> {
 
 const BURNING =
   /^(?:burnTheProcessor|busyUntil) \((spec\/admin\/pprof\/profiler\.spec\.ts)\) \1:\d+$/
-/** Of the two functions above, in this file. */
+/** Samples of the two functions above. */
 const FIRST_LINE = 23
 const LAST_LINE = 33
 
@@ -42,7 +42,7 @@ function isBurning({ frames }: Read['stacks'][number]): boolean {
   return BURNING.test(frames[0]!)
 }
 
-/** On a busy machine we may not have been seen: then another one is taken. */
+/** On a busy machine a profile may miss our function: then another is taken. */
 async function cpuOfBurning(frequency: number): Promise<Read> {
   const last = performance.now() + WAIT_MS
   for (;;) {
@@ -65,19 +65,19 @@ async function takenWhileBurning(frequency: number): Promise<Read> {
   return readProfile(bytes)
 }
 
-profiling('a CPU profile has our function, in our file, on a line inside it', async () => {
+test('a CPU profile has our function, in our file, on a line inside it', async () => {
   const { types, stacks, period, duration } = await cpuOfBurning(200)
   assert.equal(types, ['samples/count', 'cpu/nanoseconds'])
   assert.is(period, 5_000_000)
   assert.ok(duration >= 0.9e9 && duration < 30e9, String(duration))
-  // Node 24 inlines it, and tells of the line that called it.
+  // Node 24 inlines it, and reports the line of the caller.
   const burning = stacks.filter(isBurning)
   assert.ok(burning.length > 0, JSON.stringify(stacks.slice(0, 5)))
   const lines = burning.map(({ frames }) => Number(frames[0]!.split(':').at(-1)))
   for (const line of lines) assert.ok(line >= FIRST_LINE && line <= LAST_LINE, String(line))
 })
 
-profiling('its time is that of the processor, and nothing of waiting', async () => {
+test('its time is CPU time, without waiting', async () => {
   const { signal } = new AbortController()
   const idle = await deadline(
     profilers.cpu({ seconds: 1, frequency: 100, signal }),
@@ -86,36 +86,36 @@ profiling('its time is that of the processor, and nothing of waiting', async () 
   )
   const { stacks, duration } = readProfile(idle!)
   const spent = stacks.reduce((sum, { values }) => sum + values[1]!, 0)
-  // What little there is to do takes longer on a busy machine, and the profile with it.
+  // On a busy machine the little work takes longer, and so does the profile.
   assert.ok(spent < 0.7 * duration, `${spent} of ${duration}`)
   assert.not.ok(stacks.some(({ frames }) => frames[0]!.startsWith('(idle)')))
 })
 
-profiling('names no path of this machine', async () => {
+test('contains no path of this machine', async () => {
   const { stacks } = await cpuOfBurning(100)
   for (const { frames } of stacks)
     for (const frame of frames) assert.not.match(frame, /[ (]\/|file:|\.\.\//, frame)
 })
 
-profiling('one at a time; the next may come when it is over', async () => {
+test('takes one profile at a time, and the next when it is done', async () => {
   const leaving = new AbortController()
   const first = profilers.cpu({ seconds: 300, frequency: 100, signal: leaving.signal })
   assert.is(await profilers.cpu({ seconds: 1, frequency: 100, signal: leaving.signal }), null)
   assert.is(await profilers.heap(), null)
-  // Whoever leaves does not hold it up for five minutes.
+  // A client that leaves does not block it for five minutes.
   leaving.abort()
-  assert.ok((await deadline(first, WAIT_MS, 'the end of a profile nobody waits for')) !== null)
+  assert.ok((await deadline(first, WAIT_MS, 'the end of a cancelled profile')) !== null)
   assert.ok((await deadline(profilers.heap(), WAIT_MS, 'a heap profile')) !== null)
 })
 
-/** Kept in one place, so that it is alive when it is looked for. */
+/** Kept in one object, so that it is alive when the profile is taken. */
 const kept: unknown[] = []
 
 function keepMuch(): void {
   for (let at = 0; at < 400_000; at++) kept.push({ at, text: `text ${at}` })
 }
 
-profiling('a heap profile has who allocated what is alive', async () => {
+test('a heap profile has the functions that allocated live objects', async () => {
   await deadline(profilers.startHeapSampling(), WAIT_MS, 'the sampler')
   keepMuch()
   const bytes = await deadline(profilers.heap(), WAIT_MS, 'a heap profile')
@@ -128,9 +128,9 @@ profiling('a heap profile has who allocated what is alive', async () => {
   assert.ok(space > 8e6 && space < 100e6, `${space}`)
 })
 
-profiling('without a sampler a heap profile is empty, and can be read all the same', async () => {
+test('without sampling a heap profile is empty but valid', async () => {
   const bytes = await deadline(profilers.heap(), WAIT_MS, 'a heap profile')
   assert.equal(readProfile(bytes!).stacks, [])
 })
 
-profiling.run()
+test.run()

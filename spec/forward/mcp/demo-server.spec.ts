@@ -1,4 +1,4 @@
-// The demo server's half of JSON-RPC: framing on bytes, errors of the protocol, cancelled calls.
+// The JSON-RPC side of the demo server: line framing, protocol errors, cancelled calls.
 
 import { PassThrough } from 'node:stream'
 import { suite } from 'uvu'
@@ -43,7 +43,7 @@ class Talk {
     this.input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   }
 
-  /** The next lines it wrote, this many. */
+  /** Reads the next lines of output. */
   async hear(count: number): Promise<DemoJson[]> {
     const lines: string[] = []
     const read = async (): Promise<void> => {
@@ -65,7 +65,7 @@ const errorsOf = (messages: DemoJson[]): unknown[] =>
 
 const peer = suite('demo peer')
 
-peer('reads a message wherever it is split', async () => {
+peer('reads a message at every split', async () => {
   const line = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":"é漢😀"}}\r\n\n')
   for (const chunks of splits(line)) {
     const talk = new Talk()
@@ -84,7 +84,7 @@ peer('reads several messages from one chunk', async () => {
   )
 })
 
-peer('refuses what is no request', async () => {
+peer('refuses messages that are not requests', async () => {
   const talk = new Talk()
   talk.input.write('{"jsonrpc":\n[1]\n{"id":7}\n')
   const errors = errorsOf(await talk.hear(3))
@@ -95,7 +95,7 @@ peer('refuses what is no request', async () => {
   ])
 })
 
-peer('answers unknown methods, refusals and faults with their codes', async () => {
+peer('answers unknown methods, errors and exceptions with their codes', async () => {
   const talk = new Talk()
   for (const method of ['constructor', 'refuse', 'fail']) {
     talk.say({ id: method, method })
@@ -104,7 +104,7 @@ peer('answers unknown methods, refusals and faults with their codes', async () =
   }
 })
 
-peer('tells progress only to those who asked', async () => {
+peer('sends progress only to clients that sent a token', async () => {
   const talk = new Talk()
   talk.say({ id: 1, method: 'step' })
   talk.say({ id: 2, method: 'step', params: { _meta: { progressToken: 0 } } })
@@ -123,7 +123,7 @@ peer('gives a cancelled call no answer', async () => {
   assert.ok(talk.calls[0]?.signal.aborted)
 })
 
-peer('cancels all calls when its input ends, and takes only so many', async () => {
+peer('cancels all calls when its input ends, and bounds their number', async () => {
   const talk = new Talk()
   for (let id = 1; id <= 101; id++) talk.say({ id, method: 'hold' })
   assert.equal(errorsOf(await talk.hear(1)), [[101, -32000]])

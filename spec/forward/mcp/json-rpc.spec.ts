@@ -1,4 +1,4 @@
-// JSON-RPC messages: what they are, and that sending them on changes nothing but what it must.
+// JSON-RPC messages: parsing, and forwarding without changes except the id and edits.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,14 +14,14 @@ function read(text: string): RpcMessage {
   return message
 }
 
-/** What is wrong with it. */
+/** The reason why the text is not a message. */
 function refusal(text: string): string {
   const message = RpcMessage.parse(Buffer.from(text))
   if (typeof message === 'string') return message
   throw new Error(`taken for a message: ${text}`)
 }
 
-messages('tells requests, notifications and responses apart', () => {
+messages('distinguishes requests, notifications and responses', () => {
   const request = read('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}')
   assert.is(request.kind, 'request')
   assert.is(request.method, 'tools/call')
@@ -46,7 +46,7 @@ messages('tells requests, notifications and responses apart', () => {
   assert.is(error.result, null)
 })
 
-messages('takes a result of any kind for a result', () => {
+messages('accepts a result of any type', () => {
   for (const value of ['null', 'false', '0', '""', '{}', '[]']) {
     const message = read(`{"jsonrpc":"2.0","id":1,"result":${value}}`)
     assert.is(message.text(message.result!), value)
@@ -66,7 +66,7 @@ const IDS = [
   '"ü😀"',
 ]
 
-messages('keeps ids as they are written', () => {
+messages('keeps the spelling of ids', () => {
   for (const id of IDS) {
     const message = read(`{"jsonrpc":"2.0","id": ${id} ,"method":"ping"}`)
     assert.is(message.kind, 'request')
@@ -78,11 +78,14 @@ messages('keeps ids as they are written', () => {
 messages('refuses other values as ids', () => {
   for (const id of ['null', 'true', 'false', '{}', '[]', '[1]'])
     for (const rest of ['"method":"ping"', '"result":{}'])
-      assert.match(refusal(`{"jsonrpc":"2.0","id":${id},${rest}}`), /id is no text or number/)
-  assert.match(refusal('{"jsonrpc":"2.0","id":{},"error":{}}'), /id is no text or number/)
+      assert.match(
+        refusal(`{"jsonrpc":"2.0","id":${id},${rest}}`),
+        /id must be a string or a number/,
+      )
+  assert.match(refusal('{"jsonrpc":"2.0","id":{},"error":{}}'), /id must be a string or a number/)
 })
 
-messages('takes an error about a message that could not be read', () => {
+messages('accepts an error response with a null id', () => {
   const message = read('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}')
   assert.is(message.kind, 'response')
   assert.is(message.idText, 'null')
@@ -114,14 +117,14 @@ const REFUSED: [text: string, why: RegExp][] = [
   ['{"jsonrpc":"2.0","id":1,"method":"ping","error":{}}', /expected one method/],
 ]
 
-messages('refuses what is no message, and says why', () => {
+messages('refuses invalid messages with a reason', () => {
   for (const [text, why] of REFUSED) assert.match(refusal(text), why, text)
 })
 
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 const REQUEST = '"jsonrpc":"2.0","id":1,"method":"ping","params":{}'
 
-messages('refuses a second member of the envelope, however its key is written', () => {
+messages('refuses duplicate envelope members in any spelling', () => {
   for (const name of ENVELOPE) {
     const escaped = `\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}`
     for (const first of [name, escaped])
@@ -133,30 +136,30 @@ messages('refuses a second member of the envelope, however its key is written', 
   }
 })
 
-messages('refuses a member of the envelope in other letters', () => {
+messages('refuses envelope members in another case', () => {
   const other = ['JSONRPC', 'Id', 'ID', 'Method', 'mEthod', 'Params', 'RESULT', 'Error']
-  // The long s, which some readers take for an s.
+  // The long s, which some parsers treat as an s.
   for (const key of [...other, 'jſonrpc', 'paramſ', 'reſult', '\\u0049d', 'param\\u017f']) {
     const decoded = JSON.parse(`"${key}"`) as string
     const name = decoded.replace('ſ', 's').toLowerCase()
     const text = `{${REQUEST.replace(`"${name}":`, '"x":')},"${key}":1}`
-    assert.match(refusal(text), new RegExp(`'${decoded}' for '${name}'`))
+    assert.match(refusal(text), new RegExp(`expected '${name}', found '${decoded}'`))
   }
 })
 
-messages('takes any other member, once or twice', () => {
+messages('accepts any other member, also twice', () => {
   const text = `{"ids":1,"x":1,${REQUEST},"x":2,"X":3,"_id":4,"":5,"__proto__":{"id":6}}`
   assert.is(read(text).idText, '1')
   assert.is(read(text).bytes.toString(), text)
 })
 
-messages('reads a member whose key is written with escapes', () => {
+messages('reads a member whose key has escapes', () => {
   const message = read('{"jsonrpc":"2.0","\\u0069d":7,"m\\u0065thod":"tools\\/c\\u0061ll"}')
   assert.is(message.idText, '7')
   assert.is(message.method, 'tools/call')
 })
 
-messages('finds members of params, and texts among them', () => {
+messages('finds members of params, and strings among them', () => {
   const message = read(
     '{"jsonrpc":"2.0","method":"a","params":{"n\\u0061me":"b\\n","n":1,"o":{"name":"no"}}}',
   )
@@ -174,7 +177,7 @@ messages('finds members of params, and texts among them', () => {
     assert.is(read(`{"jsonrpc":"2.0","method":"a"${params}}`).param('name'), undefined)
 })
 
-messages('reads each item of a batch by itself', () => {
+messages('parses each item of a batch separately', () => {
   const bytes = Buffer.from(
     '[ {"jsonrpc":"2.0","id":1,"method":"ping"},\n1, {"jsonrpc":"2.0",\n"id":2,"result":{}}]',
   )
@@ -191,7 +194,7 @@ messages('reads each item of a batch by itself', () => {
   assert.is((third as RpcMessage).idText, '2')
 })
 
-messages('makes line breaks spaces, and leaves the bytes it was given alone', () => {
+messages('replaces line breaks by spaces, without changing its input', () => {
   const text = '\r\n{\r\n\t"jsonrpc": "2.0",\n  "id": "a\\n",\r"method": "ping"\n}\n'
   const bytes = Buffer.from(text)
   const message = RpcMessage.parse(bytes) as RpcMessage
@@ -201,7 +204,7 @@ messages('makes line breaks spaces, and leaves the bytes it was given alone', ()
   assert.is(bytes.toString(), text)
 })
 
-messages('exchanges the id and leaves every other byte', () => {
+messages('replaces the id and no other byte', () => {
   for (const id of IDS)
     for (const fresh of ['7', '"b"', '12345678901234567890', '"ü"']) {
       const text = `{ "x":1.0, "id" : ${id} ,"jsonrpc":"2.0","method":"a","params":{"id":${id}} }`
@@ -211,7 +214,7 @@ messages('exchanges the id and leaves every other byte', () => {
     }
 })
 
-messages('exchanges the id and more', () => {
+messages('replaces the id and applies edits', () => {
   const message = read('{"jsonrpc":"2.0","method":"a","params":{"name":"x_b"},"id":1}')
   const name = { ...message.param('name')!, text: '"b"' }
   assert.is(
@@ -222,7 +225,7 @@ messages('exchanges the id and more', () => {
   assert.is(notification.withId('22'), notification.bytes)
 })
 
-messages('exchanges the id of any request without touching its params', () => {
+messages('replaces the id of any request without changing its params', () => {
   const ID = fc.oneof(fc.integer(), fc.string())
   fc.assert(
     fc.property(ID, fc.jsonValue(), fc.constantFrom('', ' ', '\n'), (id, params, space) => {

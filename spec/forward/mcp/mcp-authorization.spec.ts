@@ -1,4 +1,4 @@
-// mcpAuthorization: what a client may not use it neither sees nor reaches, however it writes the name.
+// mcpAuthorization: a forbidden item is neither listed nor usable, in any spelling of its name.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,7 +10,7 @@ const authorize = suite('mcp/authorize')
 const stage = new Stage()
 authorize.after.each(() => stage.clear())
 
-/** One of them must hold. */
+/** Rules of which one must match. */
 function rules(...expressions: string[]): string {
   const allows = expressions.map((allow) => ({ allow }))
   return `mcpAuthorization: { rules: ${JSON.stringify(allows)} }`
@@ -27,7 +27,7 @@ async function refusal(answer: Answer): Promise<[number, number, string]> {
   return [answer.status, error.code, error.message]
 }
 
-authorize('lists hold what the rules let through, and nothing else can be used', async () => {
+authorize('lists contain only permitted items, and no other item can be used', async () => {
   const policies = rules(
     'mcp.tool.name in ["echo", "pid"]',
     'mcp.resource.name == "test://one"',
@@ -55,7 +55,7 @@ authorize('lists hold what the rules let through, and nothing else can be used',
   assert.equal((await (await client.ask('ping')).only())['result'], {})
 })
 
-authorize('a name written twice, or in other letters, does not get past a rule', async () => {
+authorize('a duplicate name, or one in another case, does not bypass a rule', async () => {
   const [, client] = await begin(stage, {
     targets: [puppet('one')],
     policies: rules('mcp.tool.name != "lines"'),
@@ -87,7 +87,7 @@ authorize('a name written twice, or in other letters, does not get past a rule',
   }
 })
 
-authorize('rules read the arguments of a call, and they cannot be written twice', async () => {
+authorize('rules read the arguments of a call, which must not have duplicates', async () => {
   const policies = rules('mcp.tool.name != "line" || mcp.tool.arguments.path == "/ok"')
   const [, client] = await begin(stage, { targets: [puppet('one')], policies })
   const call = async (text: string): Promise<number> => {
@@ -109,7 +109,7 @@ authorize('rules read the arguments of a call, and they cannot be written twice'
     assert.is(await call(text), 400, text)
 })
 
-authorize('rules read the request that brings the call, and of which target it is', async () => {
+authorize('rules read the HTTP request of the call, and its target', async () => {
   const policies = rules(
     '!has(mcp.tool) || mcp.tool.target == "a" || request.headers["x-role"] == "admin"',
   )
@@ -127,7 +127,7 @@ authorize('rules read the request that brings the call, and of which target it i
   assert.is(log.at(-1)?.['mcp.resource.name'], 'echo')
 })
 
-authorize('without prefixes, what may not be seen is in nobody’s way', async () => {
+authorize('without prefixes, a forbidden item does not make a name ambiguous', async () => {
   const offering = (name: string, ...tools: string[]): string => {
     const answers = { 'tools/list': { tools: tools.map((tool) => ({ name: tool })) } }
     return puppet(name, '--answers', JSON.stringify(answers))
@@ -143,7 +143,7 @@ authorize('without prefixes, what may not be seen is in nobody’s way', async (
   assert.equal(await namesIn(client, 'tools/list'), ['line'])
 })
 
-authorize('calls in a batch are judged one by one', async () => {
+authorize('calls in a batch are authorized one by one', async () => {
   const [, client] = await begin(
     stage,
     { policies: rules('mcp.tool.name == "echo"') },

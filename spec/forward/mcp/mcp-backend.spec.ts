@@ -1,4 +1,4 @@
-// Faults of our own: each costs the request or the session it happens in, and no other.
+// Internal errors: each affects only its own request or session.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,33 +17,36 @@ function broken(): never {
   throw new Error('a fault of ours')
 }
 
-/** Faults that were logged; the message alone of each. */
+/** The messages of the logged internal errors. */
 function faultsOf({ lines }: { lines: Line[] }): string[] {
   const faults = lines.filter(({ level }) => level === 'error')
   return faults.map(({ cause }) => String(cause).split('\n')[0]!)
 }
 
-backend('a fault while a message is taken is told to its client, over either HTTP', async () => {
-  const [gateway, client] = await beginOpenly(stage)
-  groupOf(gateway).beginSession = broken
-  const http1 = await new McpClient(stage, gateway).initialize()
-  const { error } = await http1.only()
-  assert.equal([http1.status, error], [500, { code: -32603, message: 'internal error' }])
-  const h2 = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
-  const http2 = h2.request({
-    ':path': '/mcp',
-    ':method': 'POST',
-    accept: 'application/json, text/event-stream',
-    'content-type': 'application/json',
-  })
-  http2.stream.end('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
-  await http2.closed()
-  assert.is(http2.status, 500)
-  assert.equal(faultsOf(gateway), ['Error: a fault of ours', 'Error: a fault of ours'])
-  assert.is(await client.textOf('echo', { text: 'x' }), 'x')
-})
+backend(
+  'an internal error while a message is handled is answered, over HTTP/1 and HTTP/2',
+  async () => {
+    const [gateway, client] = await beginOpenly(stage)
+    groupOf(gateway).beginSession = broken
+    const http1 = await new McpClient(stage, gateway).initialize()
+    const { error } = await http1.only()
+    assert.equal([http1.status, error], [500, { code: -32603, message: 'internal error' }])
+    const h2 = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
+    const http2 = h2.request({
+      ':path': '/mcp',
+      ':method': 'POST',
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+    })
+    http2.stream.end('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
+    await http2.closed()
+    assert.is(http2.status, 500)
+    assert.equal(faultsOf(gateway), ['Error: a fault of ours', 'Error: a fault of ours'])
+    assert.is(await client.textOf('echo', { text: 'x' }), 'x')
+  },
+)
 
-backend('a fault behind the answer is told in the log', async () => {
+backend('an internal error after the answer is logged', async () => {
   const [gateway, client] = await beginOpenly(stage)
   const [session] = sessionsOf(gateway)
   session!.receive = (_messages, { attempt }) => {
@@ -55,35 +58,38 @@ backend('a fault behind the answer is told in the log', async () => {
   assert.is(gateway.lines.filter(({ message }) => message === 'request').length, 3)
 })
 
-backend('a fault in the care of one session ends it, and the others are cared for', async () => {
-  const [gateway, client] = await beginOpenly(stage, { limits: 'goneTtl: 400ms' })
-  const other = await McpClient.open(stage, gateway)
-  const stream = await other.listen()
-  const [first] = sessionsOf(gateway)
-  first!.standalone.sweep = broken
-  await until(() => faultsOf(gateway).length > 0, 'the fault')
-  assert.is((await (await client.ask('ping')).whole()).status, 404)
-  assert.is(await other.textOf('echo', { text: 'x' }), 'x')
-  stream.raw.destroy()
-  await until(() => sessionsOf(gateway).length === 0, 'the end of the other')
-  assert.equal(faultsOf(gateway), ['Error: a fault of ours'])
-})
+backend(
+  'an internal error in the sweep of one session ends it, and the others are swept',
+  async () => {
+    const [gateway, client] = await beginOpenly(stage, { limits: 'goneTtl: 400ms' })
+    const other = await McpClient.open(stage, gateway)
+    const stream = await other.listen()
+    const [first] = sessionsOf(gateway)
+    first!.standalone.sweep = broken
+    await until(() => faultsOf(gateway).length > 0, 'the fault')
+    assert.is((await (await client.ask('ping')).whole()).status, 404)
+    assert.is(await other.textOf('echo', { text: 'x' }), 'x')
+    stream.raw.destroy()
+    await until(() => sessionsOf(gateway).length === 0, 'the end of the other')
+    assert.equal(faultsOf(gateway), ['Error: a fault of ours'])
+  },
+)
 
-backend('a fault when a target dies ends its session only', async () => {
+backend('an internal error after the death of a target ends only its session', async () => {
   const [gateway, client] = await beginOpenly(stage)
   const other = await McpClient.open(stage, gateway)
   const [first] = sessionsOf(gateway)
   first!.standalone.sendMessage = broken
   first!.clientSetup.replayTo = broken
   await (await client.call('crash')).whole()
-  // It starts again, and then we fail.
+  // It is restarted, then the internal error occurs.
   const answer = await (await client.call('echo')).whole()
   assert.match(answer.content, 'the session has ended: internal error')
   assert.is(await other.textOf('echo', { text: 'x' }), 'x')
   assert.equal(faultsOf(gateway), ['Error: a fault of ours'])
 })
 
-backend('tells a client that waits with its message to send it', async () => {
+backend('sends 100 Continue to a client that expects it', async () => {
   const [gateway] = await beginOpenly(stage)
   const client = await stage.client(gateway)
   const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -93,7 +99,7 @@ backend('tells a client that waits with its message to send it', async () => {
   )
   await client.until(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
   client.send(body)
-  // Without a session there is nothing to ask; that is said behind the message.
+  // Without a session the request is refused, after its body was read.
   await client.until(/HTTP\/1.1 4\d\d /)
 })
 

@@ -1,4 +1,4 @@
-// How much there may be of everything, and what clients hear when it is reached.
+// The bounds of the MCP backend, and the refusals when they are reached.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -34,7 +34,7 @@ const INITIALIZE =
   '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},' +
   '"clientInfo":{"name":"a","version":"1"}}}'
 
-bounds('calls beyond the bound are refused, and the others wait on', async () => {
+bounds('calls above the bound are refused, and the others keep waiting', async () => {
   const [gateway, client] = await begin(
     stage,
     { targets: [puppet('one')] },
@@ -46,7 +46,7 @@ bounds('calls beyond the bound are refused, and the others wait on', async () =>
     const batch = Array.from({ length: count }, (_, at) => say(from + at))
     waiting.push(await client.post(`[${batch.join(',')}]`))
   }
-  // The last of them is there when a notification behind it was taken.
+  // The last call has arrived when the notification after it was accepted.
   await client.notify('notifications/roots/list_changed')
   const more = await client.post(say('"more"'))
   assert.equal(await refusal(more), [
@@ -72,7 +72,7 @@ bounds('a batch of too many messages, or of none, is refused', async () => {
   }
 })
 
-bounds('a session too many is refused until another ends', async () => {
+bounds('a session above the bound is refused until another ends', async () => {
   const [gateway, one] = await begin(stage, { limits: 'maxSessions: 2' })
   await McpClient.open(stage, gateway)
   const third = await new McpClient(stage, gateway).initialize()
@@ -86,7 +86,7 @@ bounds('a session too many is refused until another ends', async () => {
   await McpClient.open(stage, gateway)
 })
 
-bounds('one client has not all the sessions, and gets those back that end', async () => {
+bounds('sessions per client are bounded, and ended sessions are released', async () => {
   const [gateway, one] = await begin(stage, { limits: 'maxSessionsPerClient: 1' })
   const second = await new McpClient(stage, gateway).initialize()
   const bound = '(config.mcp.maxSessionsPerClient): try again later'
@@ -95,11 +95,11 @@ bounds('one client has not all the sessions, and gets those back that end', asyn
   await McpClient.open(stage, gateway)
 })
 
-bounds('a session whose targets are too many children is refused until others ended', async () => {
+bounds('a session that needs too many children is refused until others end', async () => {
   const targets = [server('one'), server('two')]
   const [gateway, client] = await begin(stage, { targets, limits: 'maxChildren: 3' })
   const second = await new McpClient(stage, gateway).initialize()
-  const message = '3 child processes are alive (config.mcp.maxChildren): try again later'
+  const message = '3 child processes are running (config.mcp.maxChildren): try again later'
   assert.equal(await refusal(second), [503, -32000, message])
   await client.delete()
   const exits = (): number => gateway.lines.filter((line) => line.message === 'child exited').length
@@ -107,81 +107,81 @@ bounds('a session whose targets are too many children is refused until others en
   await McpClient.open(stage, gateway)
 })
 
-bounds('one client has not all the children, whatever its sessions; another has some', async () => {
-  const targets = [server('one'), server('two')]
-  const [gateway, client] = await begin(stage, { targets, limits: 'maxChildrenPerClient: 3' })
-  const second = await new McpClient(stage, gateway).initialize()
-  const message =
-    '3 child processes are for one client (config.mcp.maxChildrenPerClient): try again later'
-  assert.equal(await refusal(second), [503, -32000, message])
-  const other = await stage.client({
-    port: gateway.port,
-    host: '127.0.0.1',
-    localAddress: '127.0.0.2',
-  })
-  const body = INITIALIZE
-  other.send(
-    'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
-      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  )
-  await other.until(/"serverInfo"/)
-  await client.delete()
-  await McpClient.open(stage, gateway)
-  const refused = gateway.measures.find(({ name }) => name === 'refused_total')
-  const told = [...refused!.series].find(([{ limit }]) => limit === 'maxChildrenPerClient')
-  assert.is(told?.[1], 1)
-})
+bounds(
+  'children per client are bounded over its sessions; another client has its own share',
+  async () => {
+    const targets = [server('one'), server('two')]
+    const [gateway, client] = await begin(stage, { targets, limits: 'maxChildrenPerClient: 3' })
+    const second = await new McpClient(stage, gateway).initialize()
+    const message =
+      '3 child processes are running for one client (config.mcp.maxChildrenPerClient): try again later'
+    assert.equal(await refusal(second), [503, -32000, message])
+    const other = await stage.client({
+      port: gateway.port,
+      host: '127.0.0.1',
+      localAddress: '127.0.0.2',
+    })
+    const body = INITIALIZE
+    other.send(
+      'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    )
+    await other.until(/"serverInfo"/)
+    await client.delete()
+    await McpClient.open(stage, gateway)
+    const refused = gateway.measures.find(({ name }) => name === 'refused_total')
+    const counted = [...refused!.series].find(([{ limit }]) => limit === 'maxChildrenPerClient')
+    assert.is(counted?.[1], 1)
+  },
+)
 
-bounds('a request above its bound is refused, whether or not it says its length', async () => {
+bounds('a request body above the bound is refused, with or without content-length', async () => {
   const [, client] = await begin(stage, { limits: 'maxRequestBytes: 1024' })
   const body = say(`"${'x'.repeat(1000)}"`)
-  const told = await client.post(body)
+  const sized = await client.post(body)
   const bound = 'is too large: the limit is 1024 bytes (config.mcp.maxRequestBytes)'
-  assert.equal(await refusal(told), [
+  assert.equal(await refusal(sized), [
     413,
     -32600,
     `message of ${body.length} bytes or more ${bound}`,
   ])
   const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
-  const untold = await client.send('POST', `${head}transfer-encoding: chunked\r\n`)
+  const chunked = await client.send('POST', `${head}transfer-encoding: chunked\r\n`)
   const chunk = `258\r\n${' '.repeat(600)}\r\n`
-  untold.raw.send(chunk)
-  untold.raw.send(chunk)
-  const [status, , message] = await refusal(untold)
+  chunked.raw.send(chunk)
+  chunked.raw.send(chunk)
+  const [status, , message] = await refusal(chunked)
   assert.is(status, 413)
   assert.match(message, `1200 bytes or more ${bound}`)
   const fits = await client.post(say('1').padEnd(1024))
   assert.is((await fits.whole()).status, 200)
 })
 
-bounds(
-  'bodies that are read at a time have a bound together, and give their share back',
-  async () => {
-    const [gateway, client] = await beginOpenly(stage)
-    const { bodies } = groupOf(gateway)
-    const all = bodies.remaining
-    const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
-    const body = say(1).padEnd(5_000)
-    const half = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
-    await until(() => bodies.remaining === all - 3_000, 'half of it')
-    bodies.tryReserve(bodies.remaining - 1_000)
-    const other = await client.post(body)
-    const bound = 'at most 268435456 bytes (config.mcp.maxReadTogether)'
-    const message = `too much is being read from other clients, ${bound}: try again later`
-    assert.equal(await refusal(other), [503, -32000, message])
-    bodies.release(all - 3_000 - 1_000)
-    assert.is(bodies.remaining, all - 3_000)
-    half.raw.send(body.slice(3_000))
-    assert.is((await half.whole()).status, 200)
-    assert.is(bodies.remaining, all)
-    const cut = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
-    await until(() => bodies.remaining < all, 'half of it')
-    cut.raw.destroy()
-    await until(() => bodies.remaining === all, 'its share')
-  },
-)
+bounds('bodies that are read at once have a common bound, and release their share', async () => {
+  const [gateway, client] = await beginOpenly(stage)
+  const { bodies } = groupOf(gateway)
+  const all = bodies.remaining
+  const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
+  const body = say(1).padEnd(5_000)
+  const half = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
+  await until(() => bodies.remaining === all - 3_000, 'half of it')
+  bodies.tryReserve(bodies.remaining - 1_000)
+  const other = await client.post(body)
+  const bound = 'at most 268435456 bytes (config.mcp.maxReadTogether)'
+  const message = `too many request bytes are being read, ${bound}: try again later`
+  assert.equal(await refusal(other), [503, -32000, message])
+  bodies.release(all - 3_000 - 1_000)
+  assert.is(bodies.remaining, all - 3_000)
+  half.raw.send(body.slice(3_000))
+  assert.is((await half.whole()).status, 200)
+  assert.is(bodies.remaining, all)
+  const cut = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
+  await until(() => bodies.remaining < all, 'half of it')
+  cut.raw.destroy()
+  await until(() => bodies.remaining === all, 'its share')
+})
 
-bounds('calls that hold too much together are refused', () => {
+bounds('calls that hold too many bytes together are refused', () => {
   const calls = new OpenClientCalls()
   const large = `{"jsonrpc":"2.0","id":1,"method":"x","params":{"x":"${'x'.repeat(4_000_000)}"}}`
   const message = RpcMessage.parse(Buffer.from(large)) as RpcMessage
@@ -198,20 +198,23 @@ bounds('calls that hold too much together are refused', () => {
   assert.is(calls.checkRoomFor([message, message])?.message, bound)
 })
 
-bounds('a message of a child above its bound ends the child, and names the bound', async () => {
-  const [, client] = await begin(stage, { limits: 'maxMessageBytes: 5000' })
-  const pid = await client.textOf('pid')
-  const fits = await (await client.call('big', { bytes: 4_800 })).only()
-  assert.ok('result' in fits)
-  const answer = await client.call('big', { bytes: 5_000 })
-  const { error } = (await answer.only()) as { error: { message: string; data: unknown } }
-  assert.is(
-    error.message,
-    "target 'one' sent a message above 5000 bytes (config.mcp.maxMessageBytes)",
-  )
-  assert.equal(error.data, { target: 'one' })
-  assert.is.not(await client.textOf('pid'), pid)
-})
+bounds(
+  'a message of a child above the bound ends the child, and the error names the bound',
+  async () => {
+    const [, client] = await begin(stage, { limits: 'maxMessageBytes: 5000' })
+    const pid = await client.textOf('pid')
+    const fits = await (await client.call('big', { bytes: 4_800 })).only()
+    assert.ok('result' in fits)
+    const answer = await client.call('big', { bytes: 5_000 })
+    const { error } = (await answer.only()) as { error: { message: string; data: unknown } }
+    assert.is(
+      error.message,
+      "target 'one' sent a message above 5000 bytes (config.mcp.maxMessageBytes)",
+    )
+    assert.equal(error.data, { target: 'one' })
+    assert.is.not(await client.textOf('pid'), pid)
+  },
+)
 
 bounds('a start that takes too long fails the session, and leaves no child', async () => {
   const gateway = await stage.gateway(

@@ -1,4 +1,4 @@
-// An MCP client of few words: it sends what it is given, each request on a connection of its own, and keeps what comes.
+// A minimal MCP client for specs: sends each request on its own connection and keeps the responses.
 
 import { StringDecoder } from 'node:string_decoder'
 import type { McpGroup } from '../../../lib/forward/mcp/mcp-group.ts'
@@ -10,7 +10,7 @@ import { Reloading } from '../../support/reloading.ts'
 
 export type Json = Record<string, unknown>
 
-/** What came as one event; a comment has neither id nor data. */
+/** One received event; a comment has neither id nor data. */
 export interface Event {
   readonly id: string
   readonly data: string
@@ -19,10 +19,10 @@ export interface Event {
 
 const WAIT_MS = 30_000
 
-/** The answer to one HTTP request, as far as it has come. */
+/** The response to one HTTP request, as far as it was received. */
 export class Answer {
   readonly raw: RawClient
-  /** How many of the arrivals were read, what is left of them, and how much of a chunk has not come. */
+  /** The chunks read so far, their unparsed rest, and the missing bytes of the current chunk. */
   #read = 0
   readonly #fresh: Buffer[] = []
   #rest = Buffer.alloc(0)
@@ -30,7 +30,7 @@ export class Answer {
   #head = ''
   #content = ''
   readonly #decoder = new StringDecoder()
-  /** Those that are whole, and where they end in the content. */
+  /** The complete events, and their end in the content. */
   readonly #events: Event[] = []
   #parsed = 0
   #state: 'head' | 'body' | 'whole' = 'head'
@@ -70,7 +70,7 @@ export class Answer {
     }
   }
 
-  /** The messages so far, each as it was written. */
+  /** The messages so far, unparsed. */
   get texts(): string[] {
     return this.events.flatMap(({ data }) => (data === '' ? [] : [data]))
   }
@@ -89,7 +89,7 @@ export class Answer {
     return this.until(({ status }) => status !== 0, 'head')
   }
 
-  /** Its first messages, once there are as many. */
+  /** Waits for this many messages. */
   async first(count: number): Promise<Json[]> {
     await this.until(({ texts }) => texts.length >= count, `${count} messages`)
     return this.messages
@@ -99,7 +99,7 @@ export class Answer {
     return this.until(({ isWhole }) => isWhole, 'end')
   }
 
-  /** The only message of a whole answer, be it an event or not. */
+  /** The only message of a complete response, as JSON or as an event. */
   async only(): Promise<Json> {
     await this.whole()
     const isStream = this.header('content-type') === 'text/event-stream'
@@ -159,7 +159,7 @@ function eventIn(text: string): Event {
 export interface ClientOptions {
   readonly path?: string
   readonly version?: string
-  /** More header lines, each with its end. */
+  /** Additional header lines, each with its line end. */
   readonly fields?: string
   readonly capabilities?: Json
 }
@@ -169,7 +169,7 @@ const ACCEPT = 'accept: application/json, text/event-stream\r\n'
 export class McpClient {
   readonly stage: Stage
   readonly port: number
-  /** '' until there is one. */
+  /** Empty until there is one. */
   session = ''
   /** The answer to `initialize`. */
   welcome: Json = {}
@@ -182,7 +182,7 @@ export class McpClient {
     this.#options = options
   }
 
-  /** One whose session has begun. */
+  /** A client with a started session. */
   static async open(
     stage: Stage,
     gateway: { port: number },
@@ -211,7 +211,7 @@ export class McpClient {
     return this.send('POST', head, Buffer.from(body).toString('latin1'))
   }
 
-  /** A request under the next number. */
+  /** Sends a request with the next id. */
   async ask(method: string, params: Json = {}): Promise<Answer> {
     return this.post(JSON.stringify({ jsonrpc: '2.0', id: ++this.#last, method, params }))
   }
@@ -224,12 +224,12 @@ export class McpClient {
     await (await this.post(JSON.stringify({ jsonrpc: '2.0', method, params }))).whole()
   }
 
-  /** The text that a tool answers with. */
+  /** Calls a tool and returns its text. */
   async textOf(name: string, given: Json = {}): Promise<string> {
     return textIn((await (await this.call(name, given)).whole()).messages)
   }
 
-  /** The stand-alone stream, or what is left of another. */
+  /** Opens the stand-alone stream, or resumes another one. */
   async listen(lastEventId?: string): Promise<Answer> {
     const field = lastEventId === undefined ? '' : `last-event-id: ${lastEventId}\r\n`
     return (await this.send('GET', ACCEPT + field)).head()
@@ -249,7 +249,7 @@ export class McpClient {
   }
 }
 
-/** The text of the last of these messages, which is a tool's answer. */
+/** The text of the last message, which is the answer of a tool. */
 export function textIn(messages: readonly Json[]): string {
   const { result } = messages.at(-1) as { result?: { content?: { text?: string }[] } }
   const text = result?.content?.[0]?.text
@@ -258,16 +258,16 @@ export function textIn(messages: readonly Json[]): string {
 }
 
 export interface Setting {
-  /** In flow form, or a list of them. */
+  /** A target in YAML flow style, or a list of targets. */
   readonly targets?: readonly string[]
-  /** Of `config.mcp`, in flow form without braces. */
+  /** Keys of `config.mcp`, in YAML flow style without braces. */
   readonly limits?: string
-  /** More of the backend, in flow form. */
+  /** Additional keys of the backend, in YAML flow style. */
   readonly more?: string
   readonly policies?: string
-  /** More of `config`. */
+  /** Additional keys of `config`. */
   readonly config?: string
-  /** More sections. */
+  /** Additional sections. */
   readonly sections?: string
 }
 
@@ -282,12 +282,12 @@ ${sections}
 `
 }
 
-/** A target: the small server, with these arguments. */
+/** A target that runs the small server with these arguments. */
 export function server(name: string, ...args: string[]): string {
   return target(name, 'mcp-server', ['--name', name, ...args])
 }
 
-/** A target: the puppet, with these arguments. */
+/** A target that runs the puppet with these arguments. */
 export function puppet(name: string, ...args: string[]): string {
   return target(name, 'puppet', args)
 }
@@ -297,7 +297,7 @@ function target(name: string, file: string, args: readonly string[]): string {
   return `{ name: ${name}, stdio: { cmd: ${JSON.stringify(process.execPath)}, args: ${words} } }`
 }
 
-/** A gateway with a session, as most specs begin. */
+/** A gateway with a started session. */
 export async function begin(
   stage: Stage,
   setting: Setting = {},
@@ -307,7 +307,7 @@ export async function begin(
   return [gateway, await McpClient.open(stage, gateway, options)]
 }
 
-/** The same with a gateway that can be reloaded, and looked into. */
+/** A gateway with a started session that can be reloaded and inspected. */
 export async function beginOpenly(
   stage: Stage,
   setting: Setting = {},
@@ -317,7 +317,7 @@ export async function beginOpenly(
   return [gateway, await McpClient.open(stage, gateway, options)]
 }
 
-/** Of all MCP backends that are in force. */
+/** The sessions of all configured MCP backends. */
 export function groupOf({ gateway }: Reloading): McpGroup {
   const [group] = gateway.plan.groups
   if (group === undefined) throw new Error('no MCP backend')

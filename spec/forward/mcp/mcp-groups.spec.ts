@@ -1,4 +1,4 @@
-// Sessions beyond a single one: what a reload leaves of them, what stopping does, and that nothing of them stays.
+// The sessions of all backends: reload, shutdown, and the release of all resources.
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -32,7 +32,7 @@ function pidsOf(gateway: { lines: Line[] }): number[] {
   return told(gateway, 'started child').map(({ pid }) => Number(pid))
 }
 
-groups('a reload that leaves the backend as it was leaves its sessions', async () => {
+groups('a reload that does not change the backend keeps its sessions', async () => {
   const [gateway, client] = await beginOpenly(stage)
   const stream = await client.listen()
   const call = await client.call('slow', { ms: 500 })
@@ -44,7 +44,7 @@ groups('a reload that leaves the backend as it was leaves its sessions', async (
   assert.not.ok(stream.isWhole)
 })
 
-groups('a reload that changes the backend lets each session end with its last call', async () => {
+groups('a reload that changes the backend ends each session after its last call', async () => {
   const [gateway, busy] = await beginOpenly(stage, { targets: [puppet('one')] })
   const idle = await McpClient.open(stage, gateway)
   const stream = await idle.listen()
@@ -59,8 +59,8 @@ groups('a reload that changes the backend lets each session end with its last ca
   }
   assert.not.ok(call.isWhole)
   const [session] = told(gateway, 'session ended')
-  assert.is(session?.['reason'], 'its backend was removed or changed')
-  // Nobody can reach the child that still works but itself.
+  assert.is(session?.['reason'], 'the backend was removed or changed')
+  // Only its own call still reaches the working child.
   const [pid] = pidsOf(gateway)
   assert.ok(isRunning(pid!))
   call.raw.destroy()
@@ -68,7 +68,7 @@ groups('a reload that changes the backend lets each session end with its last ca
   await McpClient.open(stage, gateway)
 })
 
-groups('a call that was under way at a reload is answered', async () => {
+groups('an open call is answered after a reload', async () => {
   const [gateway, client] = await beginOpenly(stage)
   const call = await client.call('slow', { ms: 400 })
   await call.first(1)
@@ -79,7 +79,7 @@ groups('a call that was under way at a reload is answered', async () => {
   await until(() => !isRunning(pidsOf(gateway)[0]!), 'its child to end')
 })
 
-groups('a session that begins with a configuration that has gone ends at once', async () => {
+groups('a session that starts with a replaced configuration ends at once', async () => {
   const [gateway] = await beginOpenly(stage)
   const body = JSON.stringify({
     jsonrpc: '2.0',
@@ -100,13 +100,13 @@ groups('a session that begins with a configuration that has gone ends at once', 
   await until(() => pidsOf(gateway).every((pid) => !isRunning(pid)), 'their children to end')
 })
 
-groups('a refused reload leaves sessions alone', async () => {
+groups('a refused reload keeps the sessions', async () => {
   const [gateway, client] = await beginOpenly(stage)
   await gateway.refusal(mcpText({ targets: ['{ name: one }'] }))
   assert.is(await client.textOf('echo', { text: 'a' }), 'a')
 })
 
-groups('stopping ends streams at once, lets calls end, and leaves no child', async () => {
+groups('shutdown ends streams at once, waits for calls, and leaves no child', async () => {
   const gateway = await Reloading.start(mcpText())
   const client = await McpClient.open(stage, gateway)
   const stream = await client.listen()
@@ -122,7 +122,7 @@ groups('stopping ends streams at once, lets calls end, and leaves no child', asy
   assert.is(ended?.['reason'], 'the gateway is stopping')
 })
 
-groups('what does not end in time is cut', async () => {
+groups('calls that do not end in time are cut', async () => {
   const gateway = await Reloading.start(mcpText({ config: 'connectionTerminationDeadline: 300ms' }))
   const client = await McpClient.open(stage, gateway)
   const call = await client.call('slow')
@@ -137,20 +137,20 @@ groups('what does not end in time is cut', async () => {
   assert.is(cut.length, 2)
 })
 
-/** Answers `initialize`, which is always the first of its requests, and nothing else: a start costs next to nothing. */
+/** A cheap child that answers only `initialize`, which is always the first request. */
 const SHELL = `{ name: sh, stdio: { cmd: sh, args: [-c, 'read line; echo "$0"; exec cat >/dev/null', '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"sh","version":"1"}}}'] } }`
 
 const BATCH = 100
 const BATCHES = 5
 
-/** Ways to leave a session, each in another phase. */
+/** Ways to abandon a session, each in another phase. */
 const LEAVES: ((client: McpClient, answer: Answer) => Promise<unknown>)[] = [
-  // While it begins.
+  // During initialize.
   async (_client, { raw }) => raw.destroy(),
   async (client) => (await begun(client)).delete(),
   async (client) => (await (await begun(client)).listen()).raw.destroy(),
   async (client) => (await (await begun(client)).ask('ping')).raw.destroy(),
-  // Without another word.
+  // Without another message.
   async (client) => begun(client),
 ]
 
@@ -161,7 +161,7 @@ async function begun(client: McpClient): Promise<McpClient> {
   return client
 }
 
-groups('500 sessions that were opened and dropped leave nothing behind', async () => {
+groups('500 abandoned sessions leave no resources', async () => {
   const before = handles()
   const gateway = stage.add(
     await Reloading.start(
@@ -196,7 +196,7 @@ groups('500 sessions that were opened and dropped leave nothing behind', async (
   await until(() => handles().length <= before.length, 'every pipe and socket to be closed')
 })
 
-/** Pipes, sockets and processes; the first of them are our own output. */
+/** Pipes, sockets and processes; the first ones are our own output. */
 function handles(): string[] {
   const open = process.getActiveResourcesInfo()
   return open.filter((name) => /^(?:Process|Pipe|TCPSocket)Wrap$/.test(name))

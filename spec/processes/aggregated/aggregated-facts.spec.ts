@@ -1,4 +1,4 @@
-// The last words of a worker, against other questions to it.
+// The last facts of a stopping worker, concurrent with other requests to it.
 
 import type { ServerResponse } from 'node:http'
 import { suite } from 'uvu'
@@ -6,13 +6,13 @@ import * as assert from 'uvu/assert'
 import { WorkerSet } from '../../../lib/processes/aggregated/ask-workers.ts'
 import { AggregatedFacts } from '../../../lib/processes/aggregated/aggregated-facts.ts'
 import type { AggregatedFactsOptions } from '../../../lib/processes/aggregated/aggregated-facts.ts'
-import { CrewStage } from '../../support/crew.ts'
+import { WorkerStage } from '../../support/worker-stage.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Ear, Stage } from '../../support/gateway.ts'
 
 const WAIT_MS = 30_000
 
-const facts = suite('front/facts')
+const facts = suite('aggregated/facts')
 const stage = new Stage()
 facts.after.each(() => stage.clear())
 
@@ -22,46 +22,47 @@ function counted(requests: number): string {
 }
 
 async function scene(serve: (response: ServerResponse) => void) {
-  const door = await new CrewStage(stage, 'routes: []').scripted(1, (_, response) =>
+  const endpoints = await new WorkerStage(stage, 'routes: []').scripted(1, (_, response) =>
     serve(response),
   )
-  const crew = new WorkerSet()
-  crew.add(door)
-  const known = new AggregatedFacts(crew, {
+  const workers = new WorkerSet()
+  workers.add(endpoints)
+  const known = new AggregatedFacts(workers, {
     log: new Ear(() => {}),
   } as unknown as AggregatedFactsOptions)
-  const hearLast = (): Promise<void> => deadline(known.collectLast(door), WAIT_MS, 'last words')
-  return { known, hearLast, requests: () => known.traffic().get('r')?.requests }
+  const collectLast = (): Promise<void> =>
+    deadline(known.collectLast(endpoints), WAIT_MS, 'the last facts')
+  return { known, collectLast, requests: () => known.traffic().get('r')?.requests }
 }
 
-facts('an older answer that comes after the last words does not take their place', async () => {
+facts('an older answer that arrives after the last facts is ignored', async () => {
   const held: ServerResponse[] = []
   let hold = (): void => {}
   const isHeld = new Promise<void>((resolve) => (hold = resolve))
-  const { known, hearLast, requests } = await scene((response) => {
+  const { known, collectLast, requests } = await scene((response) => {
     if (held.length > 0) response.end(counted(7))
     else held.push(response)
     hold()
   })
   const older = known.refresh('traffic')
   await deadline(isHeld, WAIT_MS, 'the older question')
-  await hearLast()
+  await collectLast()
   assert.is(requests(), 7)
   held[0]!.end(counted(3))
   await deadline(older, WAIT_MS, 'the older answer')
   assert.is(requests(), 7)
 })
 
-facts('one that is left alone for a while is asked for its last words', async () => {
-  let asked = 0
-  const { known, hearLast, requests } = await scene((response) => {
-    response.statusCode = ++asked === 1 ? 500 : 200
+facts('a worker in cooldown is asked for its last facts', async () => {
+  let answered = 0
+  const { known, collectLast, requests } = await scene((response) => {
+    response.statusCode = ++answered === 1 ? 500 : 200
     response.end(counted(7))
   })
   await deadline(known.refresh('traffic'), WAIT_MS, 'a failure')
   await deadline(known.refresh('traffic'), WAIT_MS, 'nothing')
-  assert.is(asked, 1)
-  await hearLast()
+  assert.is(answered, 1)
+  await collectLast()
   assert.is(requests(), 7)
 })
 

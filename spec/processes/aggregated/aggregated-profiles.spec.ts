@@ -1,4 +1,4 @@
-// Profiles of several workers as one, and of one process by its name.
+// Profiles of several workers merged into one, and of one process by its name.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,18 +6,18 @@ import { PprofBuilder } from '../../../lib/admin/pprof/pprof-file.ts'
 import { WorkerSet } from '../../../lib/processes/aggregated/ask-workers.ts'
 import { createAggregatedProfileEndpoints } from '../../../lib/processes/aggregated/aggregated-profiles.ts'
 import { adminOn } from '../../support/admin.ts'
-import { CrewStage } from '../../support/crew.ts'
+import { WorkerStage } from '../../support/worker-stage.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import { readProfile } from '../../support/pprof.ts'
 
-const profiles = suite('front/profiles')
+const profiles = suite('aggregated/profiles')
 const stage = new Stage()
 profiles.after.each(() => stage.clear())
 
 const WAIT_MS = 30_000
 
-/** A stack of functions of one file, from the innermost out. */
+/** A stack of functions of one file, from the innermost frame outwards. */
 async function profileOf(value: number, ...names: string[]): Promise<Buffer> {
   const builder = new PprofBuilder(['samples', 'count'], ['cpu', 'nanoseconds'])
   const stack = names.map((functionName, at) =>
@@ -35,13 +35,13 @@ interface Told {
 
 type Get = (path: string) => Promise<Told>
 
-/** A front of workers with these answers: a profile, or a status. */
-async function frontOf(...answers: (Buffer | number)[]): Promise<[Get, string[]]> {
-  const crew = new WorkerSet()
-  const scripted = new CrewStage(stage, '')
+/** Aggregated endpoints over workers with these answers: a profile, or a status. */
+async function startProfiles(...answers: (Buffer | number)[]): Promise<[Get, string[]]> {
+  const workers = new WorkerSet()
+  const scripted = new WorkerStage(stage, '')
   const paths: string[] = []
   for (const [at, answer] of answers.entries())
-    crew.add(
+    workers.add(
       await scripted.scripted(at + 1, ({ url = '' }, response) => {
         paths.push(url)
         if (answer === 0) return
@@ -51,7 +51,7 @@ async function frontOf(...answers: (Buffer | number)[]): Promise<[Get, string[]]
     )
   const own = await profileOf(7, 'own')
   const source = { cpu: async () => own, heap: async () => own }
-  const { port } = await adminOn(stage, createAggregatedProfileEndpoints(crew, source, 'linux'))
+  const { port } = await adminOn(stage, createAggregatedProfileEndpoints(workers, source, 'linux'))
   const get: Get = async (path) => {
     const answer = await deadline(fetch(`http://127.0.0.1:${port}${path}`), WAIT_MS, path)
     const bytes = Buffer.from(await deadline(answer.arrayBuffer(), WAIT_MS, path))
@@ -60,8 +60,8 @@ async function frontOf(...answers: (Buffer | number)[]): Promise<[Get, string[]]
   return [get, paths]
 }
 
-profiles('those of all workers are one, and what is the same place is one place', async () => {
-  const [get, paths] = await frontOf(
+profiles('merges the profiles of all workers, and equal locations into one', async () => {
+  const [get, paths] = await startProfiles(
     await profileOf(1, 'inner', 'outer'),
     await profileOf(2, 'outer', 'inner'),
   )
@@ -91,8 +91,8 @@ profiles('those of all workers are one, and what is the same place is one place'
   ])
 })
 
-profiles('one worker alone, or the supervisor, is had by its name', async () => {
-  const [get] = await frontOf(await profileOf(1, 'one'), await profileOf(2, 'two'))
+profiles('takes the profile of one worker or of the supervisor by its name', async () => {
+  const [get] = await startProfiles(await profileOf(1, 'one'), await profileOf(2, 'two'))
   const two = await get('/debug/pprof/heap?worker=2')
   assert.is(two.workers, '2')
   assert.equal(readProfile(two.bytes).stacks[0]?.values, [2, 20])
@@ -103,21 +103,21 @@ profiles('one worker alone, or the supervisor, is had by its name', async () => 
   assert.is(none.bytes.toString(), 'no such worker: 3; expected supervisor, 1, 2\n')
 })
 
-profiles('says whose profiles are in it where a worker has none', async () => {
-  const [get] = await frontOf(500, await profileOf(2, 'two'))
+profiles('names the workers in the profile when one has none', async () => {
+  const [get] = await startProfiles(500, await profileOf(2, 'two'))
   assert.is((await get('/debug/pprof/heap')).workers, '2')
-  const [getNone] = await frontOf(500, 503)
+  const [getNone] = await startProfiles(500, 503)
   const { status, bytes } = await getNone('/debug/pprof/heap')
   assert.is(status, 502)
   assert.is(bytes.toString(), 'worker 1: answered 500\nworker 2: answered 503\n')
 })
 
-profiles('one at a time, at the front and at each worker', async () => {
-  const [get, paths] = await frontOf(0)
+profiles('takes one profile at a time, in the supervisor and in each worker', async () => {
+  const [get, paths] = await startProfiles(0)
   void get('/debug/pprof/heap').catch(() => {})
   while (paths.length === 0) await get('/nothing')
   assert.is((await get('/debug/pprof/heap')).status, 409)
-  const [getBusy] = await frontOf(409, await profileOf(1, 'one'))
+  const [getBusy] = await startProfiles(409, await profileOf(1, 'one'))
   assert.is((await getBusy('/debug/pprof/heap')).status, 409)
 })
 

@@ -1,17 +1,17 @@
-// A trace of several workers: whoever watches waits at all of them, and sees the first request that one of them takes.
+// A trace of several workers: a client waits at all of them and sees the first request of any.
 
 import type { ServerResponse } from 'node:http'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { TraceEvent } from '../../../lib/core/trace-events.ts'
 import type { TraceWatchers } from '../../../lib/trace/trace-watchers.ts'
-import { CrewStage, crewScene, frontOf } from '../../support/crew.ts'
-import type { Asked, CrewScene, Worker } from '../../support/crew.ts'
+import { WorkerStage, startTwoWorkers, startAggregatedAdmin } from '../../support/worker-stage.ts'
+import type { AdminClients, TwoWorkers, Worker } from '../../support/worker-stage.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RawClient } from '../../support/raw-client.ts'
 
-const trace = suite('front/trace')
+const trace = suite('aggregated/trace')
 const stage = new Stage()
 trace.after.each(() => stage.clear())
 
@@ -20,9 +20,13 @@ const DIRECT = `config: { trace: { maxWatchers: 5 } }
 routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
 `
 
-const scene = (): Promise<CrewScene> => crewScene(stage, DIRECT)
+const scene = (): Promise<TwoWorkers> => startTwoWorkers(stage, DIRECT)
 
-async function watch({ port }: Asked, query = '', path = '/debug/trace'): Promise<RawClient> {
+async function watch(
+  { port }: AdminClients,
+  query = '',
+  path = '/debug/trace',
+): Promise<RawClient> {
   const client = await stage.client({ port, host: '127.0.0.1' })
   client.send(`GET ${path}${query} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`)
   return client
@@ -47,7 +51,7 @@ const isLeft =
     )
 
 for (const slot of ['one', 'two'] as const)
-  trace(`worker ${slot} takes the request, and the other is released`, async () => {
+  trace(`worker ${slot} takes the request, and the other stops watching`, async () => {
     const all = await scene()
     const client = await watch(all)
     await client.until(/: ready\n\n/)
@@ -64,7 +68,7 @@ for (const slot of ['one', 'two'] as const)
     await until('the other to be released', isLeft(all.one, all.two))
   })
 
-trace('the web page is told the same', async () => {
+trace('the page API streams the same events', async () => {
   const all = await scene()
   const client = await watch(all, '', '/api/trace')
   await client.until(/: ready\n\n/)
@@ -72,7 +76,7 @@ trace('the web page is told the same', async () => {
   assert.match(await client.untilClosed(), '/seen')
 })
 
-trace('an expression picks the request at every worker', async () => {
+trace('an expression selects the request in every worker', async () => {
   const all = await scene()
   const client = await watch(all, `?expression=${encodeURIComponent('request.path == "/b"')}`)
   await client.until(/: ready\n\n/)
@@ -85,19 +89,19 @@ trace('an expression picks the request at every worker', async () => {
   assert.match((await all.admin('GET /debug/trace?expression=(')).text, /^invalid expression: /)
 })
 
-trace('a worker that starts while somebody waits is watched, too', async () => {
+trace('a worker that starts while a client waits is watched, too', async () => {
   const all = await scene()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
-  all.front.workerLeft(all.two.door)
-  const next = await all.crew.worker(2, 2)
-  all.front.workerReady(next.door)
+  all.aggregated.workerLeft(all.two.endpoints)
+  const next = await all.workerStage.worker(2, 2)
+  all.aggregated.workerReady(next.endpoints)
   await until('the new one to be watched', () => next.gateway.watchers.count === 1)
   await next.get('/seen')
   assert.match(await client.untilClosed(), '/seen')
 })
 
-trace('who leaves is waited for nowhere', async () => {
+trace('stops watching at all workers when the client leaves', async () => {
   const all = await scene()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -105,9 +109,9 @@ trace('who leaves is waited for nowhere', async () => {
   await until('it to be left', isLeft(all.one, all.two))
 })
 
-trace('there are no more watchers than is said, as with one process', async () => {
+trace('limits the number of watchers as a single process does', async () => {
   const all = await scene()
-  for (let left = 5; left > 0; left--) await (await watch(all)).until(/: ready\n\n/)
+  for (let remaining = 5; remaining > 0; remaining--) await (await watch(all)).until(/: ready\n\n/)
   const { status, text } = await all.admin('GET /debug/trace')
   assert.is(status, 503)
   assert.is(text, 'too many watchers: 5 wait already (config.trace.maxWatchers)\n')
@@ -115,45 +119,46 @@ trace('there are no more watchers than is said, as with one process', async () =
   assert.match(page.text, '\ngateway_refused_total{limit="maxWatchers"} 1\n')
 })
 
-/** A worker that is spoken for by the spec. */
-async function puppet(crew: CrewStage, slot: number, all: Asked): Promise<() => ServerResponse> {
-  let told: ServerResponse | null = null
-  const door = await crew.scripted(slot, (_request, response) => {
-    told = response.writeHead(200, { 'content-type': 'text/event-stream' })
-    told.write(': ready\n\n')
+/** A worker whose answers the spec writes. */
+async function puppet(
+  workerStage: WorkerStage,
+  slot: number,
+  all: AdminClients,
+): Promise<() => ServerResponse> {
+  let stream: ServerResponse | null = null
+  const endpoints = await workerStage.scripted(slot, (_request, response) => {
+    stream = response.writeHead(200, { 'content-type': 'text/event-stream' })
+    stream.write(': ready\n\n')
   })
-  all.front.workerReady(door)
-  return () => told!
+  all.aggregated.workerReady(endpoints)
+  return () => stream!
 }
 
-async function puppets(): Promise<[Asked, () => ServerResponse, () => ServerResponse]> {
-  const crew = new CrewStage(stage, DIRECT)
-  const { gateway } = await crew.worker(9)
-  const all = await crew.front(() => gateway.plan)
-  return [all, await puppet(crew, 1, all), await puppet(crew, 2, all)]
+async function puppets(): Promise<[AdminClients, () => ServerResponse, () => ServerResponse]> {
+  const workerStage = new WorkerStage(stage, DIRECT)
+  const { gateway } = await workerStage.worker(9)
+  const all = await workerStage.aggregatedAdmin(() => gateway.plan)
+  return [all, await puppet(workerStage, 1, all), await puppet(workerStage, 2, all)]
 }
 
-trace(
-  'of two that take one at the same time the first is told, and the second dropped',
-  async () => {
-    const [all, one, two] = await puppets()
-    const client = await watch(all)
-    await client.until(/: ready\n\n/)
-    one().write('data: {"of":1}\n\n')
-    two().write('data: {"of":2}\n\n')
-    const other = two()
-    const closed = new Promise((resolve) => other.once('close', resolve))
-    await client.until(/"of":[12]/)
-    const chosen = client.text.includes('"of":1') ? one : two
-    chosen().end('data: {"last":true}\n\n')
-    const text = await client.untilClosed()
-    assert.is(eventsIn(text).length, 2)
-    assert.match(text, '{"last":true}')
-    if (chosen === one) await deadline(closed, WAIT_MS, 'the second to be dropped')
-  },
-)
+trace('of two simultaneous requests the first is traced, and the second dropped', async () => {
+  const [all, one, two] = await puppets()
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  one().write('data: {"of":1}\n\n')
+  two().write('data: {"of":2}\n\n')
+  const other = two()
+  const closed = new Promise((resolve) => other.once('close', resolve))
+  await client.until(/"of":[12]/)
+  const chosen = client.text.includes('"of":1') ? one : two
+  chosen().end('data: {"last":true}\n\n')
+  const text = await client.untilClosed()
+  assert.is(eventsIn(text).length, 2)
+  assert.match(text, '{"last":true}')
+  if (chosen === one) await deadline(closed, WAIT_MS, 'the second to be dropped')
+})
 
-trace('events come whole, however a worker sends them', async () => {
+trace('passes on complete events, however a worker splits them', async () => {
   const [all, one] = await puppets()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -167,7 +172,7 @@ trace('events come whole, however a worker sends them', async () => {
   assert.equal(data, ['data: {"a":1}', 'data: {"b":2}', 'data: {}'])
 })
 
-trace('a worker that dies in the middle cuts the trace', async () => {
+trace('a worker that dies during a trace cuts it', async () => {
   const [all, one] = await puppets()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -178,7 +183,7 @@ trace('a worker that dies in the middle cuts the trace', async () => {
   assert.not.match(text, /\r\n0\r\n\r\n$/)
 })
 
-trace('a worker that dies while it waits is no end', async () => {
+trace('a worker that dies while it waits does not end the watch', async () => {
   const [all, one, two] = await puppets()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -187,11 +192,11 @@ trace('a worker that dies while it waits is no end', async () => {
   assert.match(await client.untilClosed(), '"of":2')
 })
 
-trace('a worker that does not say that it watches holds nobody up', async () => {
-  const crew = new CrewStage(stage, DIRECT)
-  const one = await crew.worker(1)
-  const all = await frontOf(crew, one)
-  all.front.workerReady(await crew.scripted(2, () => {}))
+trace('a worker that does not confirm its watch does not delay the client', async () => {
+  const workerStage = new WorkerStage(stage, DIRECT)
+  const one = await workerStage.worker(1)
+  const all = await startAggregatedAdmin(workerStage, one)
+  all.aggregated.workerReady(await workerStage.scripted(2, () => {}))
   const client = await watch(all)
   await client.until(/: ready\n\n/)
   await one.get('/seen')

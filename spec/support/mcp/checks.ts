@@ -1,4 +1,4 @@
-// What every client must find behind the gateway: each check speaks with the fixture, and passes without the gateway too.
+// Checks of SDK clients through the gateway: each check uses the fixture, and also passes without the gateway.
 
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'uvu'
@@ -11,7 +11,7 @@ const WAIT_MS = 30_000
 const CALLS_AT_ONCE = 20
 
 export interface Judging {
-  /** In front of what a check is called. */
+  /** The prefix of the names of items. */
   readonly label: string
   readonly connect: Connect
   readonly url: () => Promise<URL>
@@ -19,7 +19,7 @@ export interface Judging {
 
 type Use = (...clients: JudgeClient[]) => Promise<void>
 
-/** Opens a session for each name, and closes them all whatever happens. */
+/** Opens a session for each name, and always closes all of them. */
 export async function withClients(
   { connect, url }: Judging,
   names: string[],
@@ -111,8 +111,8 @@ async function checkCallMessages(judge: JudgeClient): Promise<void> {
   await judge.call('test_tool_with_progress', {}, { onprogress: (one) => seen.push(one.progress) })
   assert.equal(seen, [0, 50, 100])
   await judge.call('test_tool_with_logging')
-  await judge.told('notifications/message', 'Tool execution completed')
-  const logged = judge.heard.filter(({ method }) => method === 'notifications/message')
+  await judge.waitForNotification('notifications/message', 'Tool execution completed')
+  const logged = judge.notifications.filter(({ method }) => method === 'notifications/message')
   assert.is(logged.length, 3)
 }
 
@@ -130,7 +130,7 @@ async function checkCancel(judge: JudgeClient): Promise<void> {
   const label = randomUUID()
   const abort = new AbortController()
   const held = errorOf(judge.call('hold', { label }, { signal: abort.signal }))
-  await judge.told('notifications/message', `holding ${label}`)
+  await judge.waitForNotification('notifications/message', `holding ${label}`)
   abort.abort('no longer needed')
   await held
   assert.is((await judge.call('cancelled', { label })).text, 'cancelled')
@@ -141,7 +141,7 @@ async function checkSubscription(judge: JudgeClient): Promise<void> {
   assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
   await judge.client.subscribeResource({ uri })
   assert.is((await judge.call('touch', { uri })).text, 'told')
-  await judge.told('notifications/resources/updated', uri)
+  await judge.waitForNotification('notifications/resources/updated', uri)
   await judge.client.unsubscribeResource({ uri })
   assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
 }
@@ -149,16 +149,16 @@ async function checkSubscription(judge: JudgeClient): Promise<void> {
 async function checkListChanges(judge: JudgeClient): Promise<void> {
   await judge.call('change')
   for (const list of ['tools', 'prompts', 'resources'])
-    await judge.told(`notifications/${list}/list_changed`)
+    await judge.waitForNotification(`notifications/${list}/list_changed`)
 }
 
-/** Both number their requests from the same start, and both are answered and asked by servers that do. */
+/** Both clients and both servers number their requests from the same start. */
 async function checkTwo(ada: JudgeClient, bob: JudgeClient): Promise<void> {
   const talk = async (judge: JudgeClient, name: string): Promise<void> => {
     const { sample, root } = answersOf(name)
     const texts = Array.from({ length: CALLS_AT_ONCE }, (_x, at) => `${name} ${at}`)
     const echoes = texts.map(async (text, at) => {
-      // The later it is asked, the sooner it is answered.
+      // Later requests are answered sooner.
       const delayMs = CALLS_AT_ONCE - at
       assert.is((await judge.call('echo', { text, delayMs })).text, text)
     })

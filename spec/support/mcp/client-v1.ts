@@ -24,7 +24,7 @@ export async function connectV1(url: URL, answers: Answers): Promise<JudgeClient
   })
 }
 
-/** It has no session to end but that of its stream. */
+/** The session ends with its stream. */
 export async function connectLegacy(url: URL, answers: Answers): Promise<JudgeClient> {
   const transport = new SSEClientTransport(url)
   return open(transport, answers, {
@@ -58,7 +58,7 @@ async function open(
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: root }] }))
   client.fallbackNotificationHandler = async (notification) => judge.hear(notification)
   client.onerror = (error) => judge.errors.push(error)
-  // Its optional members are undefined in place of absent, which its own interface does not allow.
+  // The SDK sets optional members to undefined, which its own interface does not allow.
   await deadline(client.connect(transport as Transport), WAIT_MS, 'a session')
   return judge
 }

@@ -1,4 +1,4 @@
-// The server that the judges put behind the gateway, and once in front of themselves, for comparison.
+// The server that the judges run through the gateway, and directly for comparison.
 //   node conformance-server.js stdio
 //   node conformance-server.js http <port>
 
@@ -8,7 +8,7 @@ import { fixtureServer } from './fixture.ts'
 const [transport, port] = process.argv.slice(2)
 
 if (transport === 'http') {
-  // Not needed by the children, of which there are many.
+  // Not needed by the many child processes.
   const { serveHttp } = await import('./serve-http.ts')
   serveHttp(Number(port), fixtureServer)
 } else {

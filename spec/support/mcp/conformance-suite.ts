@@ -1,4 +1,4 @@
-// One run of the conformance suite against a server: which checks passed, and what is wrong with the others.
+// One run of the conformance suite against a server: the passed checks, and the failures.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,9 +8,9 @@ import { run } from './run.ts'
 const WAIT_MS = 90_000
 
 export interface Verdict {
-  /** As `scenario check`, sorted. */
+  /** Each as `scenario check`, sorted. */
   readonly passed: readonly string[]
-  /** The same, with what was wrong. */
+  /** Each as `scenario check`, with its error. */
   readonly failed: readonly string[]
 }
 
@@ -20,14 +20,14 @@ interface Check {
   errorMessage?: string
 }
 
-/** `program` is the suite's. */
+/** `program` is the program of the suite. */
 export async function judge(program: string, url: URL): Promise<Verdict> {
   const folder = new Folder()
   try {
     const words = [program, 'server', '--url', url.href, '-o', folder.path, '--suite', 'all']
     const { stdout, stderr } = await run(process.execPath, words, WAIT_MS)
     const verdict = verdictOf(folder.path)
-    // A suite that died has checked nothing, and failed nothing.
+    // A crashed suite reports neither checks nor failures.
     if (!/^Total: \d+ passed/m.test(stdout)) throw new Error(`no verdict:\n${stdout}${stderr}`)
     return verdict
   } finally {
@@ -35,7 +35,7 @@ export async function judge(program: string, url: URL): Promise<Verdict> {
   }
 }
 
-/** A folder for each scenario: `server-ping-2025-11-25T…`. */
+/** The suite writes one folder per scenario: `server-ping-2025-11-25T…`. */
 function verdictOf(path: string): Verdict {
   const passed: string[] = []
   const failed: string[] = []

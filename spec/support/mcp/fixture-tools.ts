@@ -1,4 +1,4 @@
-// The tools that the conformance suite asks a server for, by the names and texts its scenarios expect.
+// The tools that the conformance suite expects, with their names and texts.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
@@ -12,7 +12,7 @@ import type {
   ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js'
 
-/** What a tool works with. */
+/** The context of a tool call. */
 export interface ToolCall {
   readonly server: Server
   readonly extra: RequestHandlerExtra<ServerRequest, ServerNotification>

@@ -1,4 +1,4 @@
-// A server with everything that the conformance suite and our own judges ask for, to be put on any transport.
+// A server with all features that the conformance suite and our own judges need, for any transport.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {

@@ -1,4 +1,4 @@
-// One client of an SDK as the checks use it, whichever SDK it is from: it asks, and it remembers what it was told.
+// A client of either SDK with the interface that the checks use; it records the notifications.
 
 import { deadline } from '../deadline.ts'
 
@@ -6,7 +6,7 @@ const WAIT_MS = 30_000
 
 export interface CallOptions {
   readonly signal?: AbortSignal
-  readonly onprogress?: (told: { progress: number }) => void
+  readonly onprogress?: (update: { progress: number }) => void
 }
 
 export interface ToolResult {
@@ -21,7 +21,7 @@ interface Notification {
   readonly params?: unknown
 }
 
-/** What the clients of both SDKs have in common. */
+/** The common part of the clients of both SDKs. */
 export interface McpClient {
   getServerVersion(): { name: string; title?: string | undefined; version: string } | undefined
   getServerCapabilities(): object | undefined
@@ -51,7 +51,7 @@ interface CompleteParams {
   argument: { name: string; value: string }
 }
 
-/** What differs between them. */
+/** The part that differs between the SDKs. */
 export interface Means {
   readonly client: McpClient
   /** The whole result of tools/call. */
@@ -62,7 +62,7 @@ export interface Means {
   readonly terminate: () => Promise<void>
 }
 
-/** What a client says when it is asked. */
+/** The answers of a client to server requests. */
 export interface Answers {
   readonly name: string
   readonly sample: string
@@ -79,7 +79,7 @@ export const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChange
 export type Connect = (url: URL, answers: Answers) => Promise<JudgeClient>
 
 export class JudgeClient {
-  readonly heard: Notification[] = []
+  readonly notifications: Notification[] = []
   readonly errors: Error[] = []
   readonly #means: Means
   #wake: (() => void)[] = []
@@ -101,17 +101,21 @@ export class JudgeClient {
   }
 
   hear(notification: Notification): void {
-    this.heard.push(notification)
+    this.notifications.push(notification)
     for (const wake of this.#wake.splice(0)) wake()
   }
 
-  /** Waits until it has been told this. */
-  async told(method: string, detail = ''): Promise<void> {
+  /** Waits until it has received this notification. */
+  async waitForNotification(method: string, detail = ''): Promise<void> {
     const fits = (one: Notification): boolean =>
       one.method === method && JSON.stringify(one.params ?? {}).includes(detail)
-    while (!this.heard.some(fits)) {
+    while (!this.notifications.some(fits)) {
       const change = new Promise<void>((resolve) => this.#wake.push(resolve))
-      await deadline(change, WAIT_MS, `${method} ${detail}, not ${JSON.stringify(this.heard)}`)
+      await deadline(
+        change,
+        WAIT_MS,
+        `${method} ${detail}, not ${JSON.stringify(this.notifications)}`,
+      )
     }
   }
 

@@ -1,4 +1,4 @@
-// Tools beyond those of the conformance suite: what our own judges need to see from the server's side.
+// Additional tools for our own judges, which show the server's side.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { ListRootsResultSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -6,7 +6,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { text } from './fixture-tools.ts'
 import type { FixtureTool, ToolCall } from './fixture-tools.ts'
 
-/** By label, calls to `hold` that another call may ask for: settled when they were cancelled. */
+/** Calls to `hold` by label; each is settled when it was cancelled. */
 const held = new Map<string, Promise<unknown>>()
 
 export const JUDGE_TOOLS: Record<string, FixtureTool> = {
@@ -53,7 +53,7 @@ async function roots({ extra }: ToolCall): Promise<CallToolResult> {
 async function touch({ server, given, subscribed }: ToolCall): Promise<CallToolResult> {
   const uri = String(given['uri'])
   if (!subscribed.has(uri)) return text('nobody subscribed')
-  // Of no call: it belongs on the stream of the session.
+  // Not part of a call: it belongs on the stand-alone stream.
   await server.sendResourceUpdated({ uri })
   return text('told')
 }

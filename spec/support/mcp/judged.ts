@@ -1,4 +1,4 @@
-// What the judges judge: the built gateway, as a process, with the servers they know behind it.
+// The built gateway as a process, with the servers of the judges as backends.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
@@ -13,7 +13,7 @@ const MARK = 'GATEWAY_JUDGED'
 
 const resolve = createRequire(import.meta.url).resolve
 
-/** As it is written in a configuration. */
+/** A target as written in a configuration. */
 export interface Target {
   readonly name: string
   readonly stdio?: { cmd: string; args: string[]; env?: Record<string, string> }
@@ -26,19 +26,19 @@ export const FIXTURE: Target = {
   stdio: { cmd: process.execPath, args: [childFile('../mcp/conformance-server'), 'stdio'] },
 }
 
-/** A server from npm, on this Node. */
+/** A server from npm, run by this Node. */
 export function npmServer(name: string, args: string[] = [], env = {}): Target {
   const file = resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
   return { name, stdio: { cmd: process.execPath, args: [file, ...args], env } }
 }
 
-/** The port is free; the folder goes when the gateway ends. */
+/** The port is free; the folder is removed when the gateway ends. */
 type ConfigOf = (port: number, folder: Folder) => object
 
 export class Judged {
   readonly folder = new Folder()
   readonly #port: number
-  /** In the environment of the gateway and, as they inherit it, of its children. */
+  /** A variable in the environment of the gateway and of its children. */
   readonly #mark = randomUUID()
   #program: Program | null = null
 
@@ -60,7 +60,7 @@ export class Judged {
     }
   }
 
-  /** The fixture without a gateway: what there is to lose. */
+  /** The fixture without a gateway, for comparison. */
   static async alone(): Promise<Judged> {
     const judged = new Judged(await freePort())
     const args = ['http', String(judged.#port)]
@@ -73,7 +73,7 @@ export class Judged {
     return new URL(path, `http://127.0.0.1:${this.#port}`)
   }
 
-  /** Stops it as an operator would: when it has ended, so have its children. */
+  /** Stops the gateway like an operator; its children end before it. */
   async close(): Promise<void> {
     try {
       this.#program?.signal('SIGTERM')
@@ -88,8 +88,8 @@ export class Judged {
 }
 
 /**
- * One for a whole suite. It is asked for in each test, so that these fail, and say why, when it does not start: what `before`
- * throws is told to nobody.
+ * One gateway for a whole suite. Each test requests it, so that a failed start is reported there: uvu drops what `before`
+ * throws.
  */
 export function judgedFor(judge: Test, configOf: ConfigOf): () => Promise<Judged> {
   let starting: Promise<Judged> | undefined
@@ -107,19 +107,19 @@ function processesWith(mark: string): string[] {
     try {
       return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(`${MARK}=${mark}`)
     } catch {
-      // Gone meanwhile, or not ours to look at.
+      // Exited meanwhile, or not readable for us.
       return false
     }
   }
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && hasMark(name))
 }
 
-/** On a port of its own. */
+/** Starts it on its own port. */
 export function ownPort(...targets: Target[]): (port: number) => object {
   return (port) => ({ mcp: { port, targets } })
 }
 
-/** As backends of routes, by their paths; several have a space between them. */
+/** Backends of routes by path; several names are separated by a space. */
 export function routed(paths: Record<string, Target[]>): (port: number) => object {
   return (port) => ({
     gateways: { default: { port, address: '127.0.0.1' } },

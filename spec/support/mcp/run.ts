@@ -1,4 +1,4 @@
-// A command of somebody else's, run to its end or to its deadline.
+// Runs an external command to its end or to its deadline.
 
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** From the folder where everything is built. It is ended when it takes longer; its code is null then. */
+/** Runs in the build folder. After the deadline it is killed and its code is null. */
 export async function run(command: string, args: string[], mostMs: number): Promise<Ran> {
   const child = spawn(command, args, { cwd: join(ROOT, 'dist'), stdio: ['ignore', 'pipe', 'pipe'] })
   const timer = setTimeout(() => child.kill('SIGKILL'), mostMs)

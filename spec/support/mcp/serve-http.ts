@@ -1,5 +1,5 @@
-// A server of the SDK on a port of its own, Streamable HTTP at /mcp and the legacy transport at /sse: what the gateway's
-// answers are compared with.
+// An SDK server on its own port, with Streamable HTTP at /mcp and the legacy transport at /sse, to compare the answers of
+// the gateway with.
 
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -12,7 +12,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 const sessions = new Map<string, StreamableHTTPServerTransport>()
 const legacy = new Map<string, SSEServerTransport>()
 
-/** Each session gets a server of its own. */
+/** Each session gets its own server. */
 export function serveHttp(port: number, serverOf: () => Server): void {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`]
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -46,7 +46,7 @@ async function open(
     allowedHosts: hosts,
     allowedOrigins: hosts.map((host) => `http://${host}`),
   })
-  // Its optional members are undefined in place of absent, which its own interface does not allow.
+  // The SDK sets optional members to undefined, which its own interface does not allow.
   await server.connect(transport as Transport)
   await transport.handleRequest(request, response)
 }

@@ -1,4 +1,4 @@
-// What clients must find behind the gateway when the servers are those of the protocol's own project.
+// Checks of clients through the gateway with the reference servers of the MCP project.
 
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,10 +17,10 @@ const WAIT_MS = 30_000
 const MOST_TRIES = 100
 const TRY_AGAIN_MS = 20
 
-/** By path; at /all they appear as one. */
+/** By path; /all combines them. */
 export function npmServers(folder: Folder): Record<string, Target[]> {
   const everything = npmServer('everything')
-  // A folder to begin with: it asks for the client's roots, and serves those instead.
+  // Its initial folder: it requests the client's roots and serves those instead.
   const filesystem = npmServer('filesystem', [join(ROOT, 'examples')])
   const memory = npmServer('memory', [], { MEMORY_FILE_PATH: folder.at('memory.jsonl') })
   return {
@@ -63,7 +63,7 @@ async function checkEverything(judge: JudgeClient): Promise<void> {
   assert.is(client.getServerVersion()?.title, 'Everything Reference Server')
   assert.is((await judge.call('echo', { message: 'hello' })).text, 'Echo: hello')
   assert.match((await judge.call('get-sum', { a: 20, b: 22 })).text, /42/)
-  // The SDKs check it against the schema in the list of tools.
+  // The SDKs check it against the schema from the list of tools.
   await client.listTools()
   const { structured } = await judge.call('get-structured-content', { location: 'Chicago' })
   assert.type((structured as { temperature: unknown }).temperature, 'number')
@@ -88,7 +88,7 @@ async function checkEverythingAsks(judge: JudgeClient): Promise<void> {
   const { text: sampled } = await judge.call('trigger-sampling-request', { prompt: 'hello' })
   assert.ok(sampled.includes(sample), sampled)
   assert.match((await judge.call('trigger-elicitation-request')).text, /ada@example\.com/)
-  // It asks for roots when it likes, and tells of it in a log message.
+  // It requests roots at any time, and reports it in a log message.
   assert.match((await judge.call('get-roots-list')).text, /file:\/\/\//)
 }
 
@@ -106,7 +106,7 @@ async function checkFilesystem(judge: JudgeClient, folder: Folder): Promise<void
   assert.match(text, /outside allowed directories/)
 }
 
-/** It asks for roots after initialize, in no call, and tells nobody when it has them. */
+/** It requests roots after initialize, outside of a call, and does not report when it has them. */
 async function untilAllowed(judge: JudgeClient, path: string): Promise<void> {
   let text = ''
   for (let left = MOST_TRIES; left > 0; left--) {

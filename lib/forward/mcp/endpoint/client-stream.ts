@@ -1,18 +1,18 @@
-// An event stream towards a client: messages leave in the tick they come, or wait in a bounded queue while the client
-// is slow. The owner watches the queue; the stream itself never drops anything.
+// An event stream to a client: events are written at once, or queued while the client is slow. The owner bounds the
+// queue; the stream itself never drops an event.
 
 import { bytesInFlight } from '../../../core/byte-budgets.ts'
 import type { Body, BodyForm, BodyFraming, Outcome, Sink } from '../../../core/types.ts'
 
 export interface ClientEventStreamOwner {
-  /** The client left, or its connection was cut. */
+  /** The client disconnected. */
   clientLeft(stream: ClientEventStream): void
-  /** What had piled up is out. */
+  /** All queued bytes were taken. */
   queueDrained(stream: ClientEventStream): void
 }
 
-/** `unread`: nobody has asked for it yet. `held`: the client takes no more for now. */
-type ClientEventStreamState = 'unread' | 'flowing' | 'held' | 'over'
+/** `unstarted`: the body is not read yet. `paused`: the client takes no more for now. */
+type ClientEventStreamState = 'unstarted' | 'flowing' | 'paused' | 'over'
 
 const KEEP_ALIVE_COMMENT = Buffer.from(': keep-alive\n\n')
 
@@ -20,28 +20,28 @@ export class ClientEventStream implements Body {
   readonly framing: BodyFraming = 'open'
   readonly length = -1
   readonly #owner: ClientEventStreamOwner
-  #state: ClientEventStreamState = 'unread'
+  #state: ClientEventStreamState = 'unstarted'
   #sink: Sink | null = null
   #queue: Buffer[] = []
   #queued = 0
-  /** What of that is counted. */
-  #weight = 0
-  /** What the client's connection has taken over and not got rid of yet. */
+  /** Queued bytes that are counted in `bytesInFlight`. */
+  #countedBytes = 0
+  /** Bytes that the client's connection has accepted but not sent yet. */
   #inConnection = 0
-  #rest: 'open' | 'last' = 'open'
-  /** When the last byte was handed on, on the clock of `performance.now()`. */
-  #wrote = performance.now()
+  #input: 'open' | 'ended' = 'open'
+  /** Time of the last write, from `performance.now()`. */
+  #lastWrite = performance.now()
 
   constructor(owner: ClientEventStreamOwner) {
     this.#owner = owner
   }
 
-  /** Bytes that wait for the client here. */
+  /** Bytes in the queue of this stream. */
   get queued(): number {
     return this.#queued
   }
 
-  /** The same, with those that wait on its connection. */
+  /** Bytes in the queue and on the connection. */
   get unsent(): number {
     return this.#queued + this.#inConnection
   }
@@ -53,23 +53,23 @@ export class ClientEventStream implements Body {
     this.#flush()
   }
 
-  /** A comment, if nothing was sent for so long. */
+  /** Sends a comment after `silence` milliseconds without a write. */
   keepAlive(now: number, silence: number): void {
-    if (now - this.#wrote >= silence && this.unsent === 0) this.send(KEEP_ALIVE_COMMENT)
+    if (now - this.#lastWrite >= silence && this.unsent === 0) this.send(KEEP_ALIVE_COMMENT)
   }
 
   isSilent(now: number, silence: number): boolean {
-    return now - this.#wrote >= silence
+    return now - this.#lastWrite >= silence
   }
 
-  /** Nothing follows behind what was sent. */
+  /** Ends the stream after the queued events. */
   end(): void {
-    if (this.#rest === 'last') return
-    this.#rest = 'last'
+    if (this.#input === 'ended') return
+    this.#input = 'ended'
     this.#flush()
   }
 
-  /** The client is told that this was not the end. */
+  /** Aborts the stream, so that the client sees an incomplete response. */
   cut(outcome: Outcome): void {
     const sink = this.#sink
     if (!this.#close()) return
@@ -84,11 +84,11 @@ export class ClientEventStream implements Body {
   }
 
   pause(): void {
-    if (this.#state === 'flowing') this.#state = 'held'
+    if (this.#state === 'flowing') this.#state = 'paused'
   }
 
   resume(): void {
-    if (this.#state !== 'held') return
+    if (this.#state !== 'paused') return
     this.#state = 'flowing'
     this.#flush()
   }
@@ -103,14 +103,14 @@ export class ClientEventStream implements Body {
     while (this.#state === 'flowing' && this.#queue.length > 0) {
       const event = this.#queue.shift()!
       this.#queued -= event.length
-      this.#wrote = performance.now()
+      this.#lastWrite = performance.now()
       if (this.#sink!.write(event, 0, event.length)) continue
       this.pause()
       this.#inConnection = event.length
     }
-    this.#weigh()
+    this.#countQueued()
     if (this.unsent > 0 || this.#state === 'over') return
-    if (this.#rest === 'last' && this.#state === 'flowing') this.#finish()
+    if (this.#input === 'ended' && this.#state === 'flowing') this.#finish()
     if (before > 0) this.#owner.queueDrained(this)
   }
 
@@ -127,12 +127,12 @@ export class ClientEventStream implements Body {
     this.#queued = 0
     this.#inConnection = 0
     this.#sink = null
-    this.#weigh()
+    this.#countQueued()
     return true
   }
 
-  #weigh(): void {
-    bytesInFlight.unsent += this.#queued - this.#weight
-    this.#weight = this.#queued
+  #countQueued(): void {
+    bytesInFlight.unsent += this.#queued - this.#countedBytes
+    this.#countedBytes = this.#queued
   }
 }

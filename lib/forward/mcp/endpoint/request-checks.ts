@@ -1,4 +1,5 @@
-// What an HTTP request must look like to be an MCP one: method, Accept, content type (reference.md 4.1).
+// Checks that an HTTP request is a valid MCP request (reference.md 4.1): headers, protocol version, DNS rebinding,
+// routing headers and body.
 
 import { hostOfAuthority, isLoopback } from '../../../core/addresses.ts'
 import type { Exchange } from '../../../core/exchange.ts'
@@ -12,7 +13,7 @@ import { MAX_BATCH } from '../mcp-bounds.ts'
 const JSON_TYPE = 'application/json'
 const EVENT_STREAM = 'text/event-stream'
 
-/** The answer to a request that is none, or null. */
+/** Returns the refusal of an invalid POST, or null. */
 export function checkPostRequest(head: RequestHead): Reply | null {
   const accept = acceptOf(head)
   if (!accept.includes(JSON_TYPE) || !accept.includes(EVENT_STREAM))
@@ -25,7 +26,7 @@ export function checkPostRequest(head: RequestHead): Reply | null {
     : createTransportRefusal(415, `client must send ${JSON_TYPE} without content-encoding`)
 }
 
-/** A header that must mean one thing, sent with two. */
+/** Refuses a header that must have one value but was sent with two. */
 export function checkRepeatedHeaders(head: RequestHead): Reply | null {
   for (const name of ['mcp-session-id', 'mcp-protocol-version'])
     if (new Set(head.getAll(name)).size > 1)
@@ -48,7 +49,7 @@ export function createMethodRefusal(allowed: readonly [string, ...string[]]): Re
   return reply
 }
 
-/** Refused before any message was read. */
+/** Creates a refusal of a request whose messages were not read. */
 export function createTransportRefusal(status: number, message: string): Reply {
   return createRpcRefusal(status, { code: RPC_CODES.server, message })
 }
@@ -57,23 +58,24 @@ function acceptOf(head: RequestHead): string {
   return head.getAll('accept').join(',').toLowerCase()
 }
 
-// Protocol versions: which are known, and what the header may say.
-
-/** Those with an `initialize`; 2026-07-28 has none and comes later. */
+/** Versions with `initialize`; 2026-07-28 has none and is not supported yet. */
 const VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 
 export const NEWEST_VERSION = '2025-11-25'
 
-/** The one that had batches, and that clients speak who do not say so. */
+/** The only version with batches, and the default for clients that send no version header. */
 export const BATCH_VERSION = '2025-03-26'
 
 export function protocolVersionOf(head: RequestHead): string | undefined {
   return head.get('mcp-protocol-version')
 }
 
-/** What is wrong with the header; `agreed` is the session's version, whatever targets made of it. */
-export function checkProtocolVersion(version: string | undefined, agreed = ''): RpcError | null {
-  if (version === undefined || VERSIONS.includes(version) || version === agreed) return null
+/** Checks the version header; `negotiated` is the session's version, which a target may have chosen freely. */
+export function checkProtocolVersion(
+  version: string | undefined,
+  negotiated = '',
+): RpcError | null {
+  if (version === undefined || VERSIONS.includes(version) || version === negotiated) return null
   return {
     code: RPC_CODES.version,
     message: `unsupported MCP protocol version: ${version}`,
@@ -81,15 +83,13 @@ export function checkProtocolVersion(version: string | undefined, agreed = ''): 
   }
 }
 
-// Against DNS rebinding: a web page that had its own name point to this machine says that name in Host and Origin.
-
 /**
- * `strict`: only loopback names are served, to pages from loopback or let in by `cors`.
- * `pages`: a page that comes over loopback must be one of those; whoever says no Origin is no page.
+ * `strict`: Host must be a loopback name and Origin a loopback origin or one that `cors` allows.
+ * `pages`: only requests over loopback with an Origin are checked; without an Origin it is not a web page.
  */
 export type RebindingProtection = 'off' | 'pages' | 'strict'
 
-/** What is wrong, or null. */
+/** DNS rebinding: a web page whose name points to this machine sends that name in Host and Origin. */
 export function checkRebinding(exchange: Exchange, protection: RebindingProtection): string | null {
   if (protection === 'off') return null
   const {
@@ -98,11 +98,11 @@ export function checkRebinding(exchange: Exchange, protection: RebindingProtecti
     enforcement: { allowedOrigin },
   } = exchange
   if (protection === 'strict' && !isLoopback(hostOfAuthority(request.authority)))
-    return `Host '${request.authority}' is no loopback name: see dnsRebindingProtection`
-  const isKnown = (origin: string): boolean => origin === allowedOrigin || isLoopbackOrigin(origin)
-  const origin = request.getAll('origin').find((one) => one === '' || !isKnown(one))
+    return `Host '${request.authority}' is not a loopback name: see dnsRebindingProtection`
+  const isAllowed = (value: string): boolean => value === allowedOrigin || isLoopbackOrigin(value)
+  const origin = request.getAll('origin').find((value) => value === '' || !isAllowed(value))
   if (origin === undefined || (protection === 'pages' && !isLoopback(source.address))) return null
-  return `Origin '${origin}' is not let in: name it in cors, or see dnsRebindingProtection`
+  return `Origin '${origin}' is not allowed: add it to cors, or see dnsRebindingProtection`
 }
 
 function isLoopbackOrigin(origin: string): boolean {
@@ -110,32 +110,32 @@ function isLoopbackOrigin(origin: string): boolean {
   return authority !== undefined && isLoopback(hostOfAuthority(authority))
 }
 
-// `Mcp-Method` and `Mcp-Name`: what a client says of its message in the head must be what the body says, since proxies
-// in front may have decided by it (reference.md 4.3). Clients of these versions need not say anything.
-
+/**
+ * `Mcp-Method` and `Mcp-Name` must match the body, since proxies in front may have routed by them (reference.md 4.3).
+ * Both are optional in the supported versions.
+ */
 export function checkRoutingHeaders(head: RequestHead, message: RpcMessage): RpcError | null {
   const method = decodeMcpHeader(head.get('mcp-method'))
   if (method !== undefined && method !== message.method) return createHeaderMismatch('method')
   const name = decodeMcpHeader(head.get('mcp-name'))
   if (name === undefined) return null
-  const named = message.textParam('name') ?? message.textParam('uri')
-  return name === named ? null : createHeaderMismatch('name')
+  const nameInBody = message.textParam('name') ?? message.textParam('uri')
+  return name === nameInBody ? null : createHeaderMismatch('name')
 }
 
-/** Names beyond ASCII come as `=?base64?…?=`. */
+/** Names that are not ASCII are sent as `=?base64?…?=`. */
 function decodeMcpHeader(value: string | undefined): string | undefined {
   const [, coded] = /^=\?base64\?([A-Za-z0-9+/=]*)\?=$/.exec(value ?? '') ?? []
   return coded === undefined ? value : Buffer.from(coded, 'base64').toString()
 }
 
-function createHeaderMismatch(what: string): RpcError {
-  return { code: RPC_CODES.headerMismatch, message: `MCP ${what} header/body mismatch` }
+function createHeaderMismatch(header: string): RpcError {
+  return { code: RPC_CODES.headerMismatch, message: `MCP ${header} header/body mismatch` }
 }
-
-// A POST's body as messages: one, or a batch where the version has them.
 
 const OPEN_BRACKET = 0x5b
 
+/** The body of a POST: one message or a batch. */
 export interface PostedMessages {
   readonly messages: readonly RpcMessage[]
   readonly isBatch: boolean
@@ -148,14 +148,14 @@ export function parsePostedMessages(bytes: Buffer): PostedMessages | RpcError {
   const isBatch = bytes[whole.from] === OPEN_BRACKET
   const spans = isBatch ? listItems(bytes, whole, MAX_BATCH + 1) : [whole]
   if (spans.length === 0 || spans.length > MAX_BATCH)
-    return createInvalidRequest(`a batch holds 1 to ${MAX_BATCH} messages`)
+    return createInvalidRequest(`a batch must hold 1 to ${MAX_BATCH} messages`)
   const messages: RpcMessage[] = []
   for (const span of spans) {
     const message = RpcMessage.parseAt(bytes, span)
     if (typeof message === 'string') return createInvalidRequest(message)
     if (message.kind === 'request' && message.idText === 'null')
       return createInvalidRequest('not a JSON-RPC message: a request needs an id that is not null')
-    // Rules are for requests; what a lenient target would take for one must not get past them.
+    // Authorization rules apply to requests: a notification that a lenient target takes for one must not bypass them.
     if (message.kind === 'notification' && !message.method.startsWith('notifications/'))
       return createInvalidRequest(`'${message.method}' needs an id`)
     if (isBatch && message.method === 'initialize')
@@ -165,7 +165,7 @@ export function parsePostedMessages(bytes: Buffer): PostedMessages | RpcError {
   return { messages, isBatch }
 }
 
-/** Batches came and went with one version. */
+/** Only one version has batches. */
 export function checkBatch({ isBatch }: PostedMessages, version: string): RpcError | null {
   if (!isBatch || version === BATCH_VERSION) return null
   return {

@@ -1,5 +1,5 @@
-// The transport of 2024-11-05 for old clients: a GET that stays open and brings everything, and POSTs that are merely
-// accepted (reference.md 4.10). The session lives as long as the stream.
+// Requests outside a regular Streamable HTTP session: the HTTP+SSE transport of 2024-11-05, stateless requests, and
+// authorization documents.
 
 import type { RequestHead } from '../../../core/head.ts'
 import { VERSION } from '../../../core/version.ts'
@@ -28,6 +28,7 @@ import { principalOf } from '../session-principal.ts'
 export const LEGACY_PATH = '/sse'
 const LEGACY_VERSION = '2024-11-05'
 
+/** HTTP+SSE (reference.md 4.10): the stream of this GET carries all messages, and the session lives as long as it. */
 export function openLegacyStream(backend: McpBackend, { exchange, attempt }: McpHttpRequest): void {
   const fault = checkGetRequest(exchange.request)
   if (fault !== null) return attempt.answer(fault)
@@ -40,12 +41,13 @@ export function openLegacyStream(backend: McpBackend, { exchange, attempt }: Mcp
   session.serveLegacy(attempt, `${path}?sessionId=${session.id}`)
 }
 
+/** Handles a POST of the HTTP+SSE transport; the answer goes to the stream of the session. */
 export function acceptLegacyPost(
   backend: McpBackend,
-  visit: McpHttpRequest,
+  httpRequest: McpHttpRequest,
   { messages }: PostedMessages,
 ): void {
-  const { exchange, attempt } = visit
+  const { exchange, attempt } = httpRequest
   const id = new URLSearchParams(exchange.request.query).get('sessionId')
   if (id === null)
     return attempt.answer(
@@ -57,46 +59,46 @@ export function acceptLegacyPost(
     attempt.answer(createRpcRefusal(status, error, first?.idText))
   if (session === undefined)
     return refuse(404, { code: RPC_CODES.noSession, message: 'session not found' })
-  const isGreeting = first?.method === 'initialize'
+  const isInitialize = first?.method === 'initialize'
   const isEarly = session.state !== 'open' && messages.some(({ kind }) => kind === 'request')
-  if (isGreeting ? session.state !== 'new' : isEarly) {
-    const message = isGreeting ? 'the session is initialized' : 'the session is not initialized'
+  if (isInitialize ? session.state !== 'new' : isEarly) {
+    const message = isInitialize
+      ? 'the session is already initialized'
+      : 'the session is not initialized'
     return refuse(400, { code: RPC_CODES.invalidRequest, message })
   }
   session.fields = backend.clientHeadersFor(exchange)
-  if (isGreeting) session.initializeLegacy(first, visit)
-  else session.receive(messages, visit)
+  if (isInitialize) session.initializeLegacy(first, httpRequest)
+  else session.receive(messages, httpRequest)
 }
 
-// `statefulMode: stateless`: every request gets a session of its own, begun by the gateway and ended with the answer.
-
+/** `statefulMode: stateless`: the gateway starts a session for each request and ends it with the answer. */
 export function serveStatelessRequest(
   backend: McpBackend,
-  visit: McpHttpRequest,
+  httpRequest: McpHttpRequest,
   posted: PostedMessages,
 ): void {
-  const { exchange, attempt } = visit
+  const { exchange, attempt } = httpRequest
   const version = protocolVersionOf(exchange.request)
   const fault = checkProtocolVersion(version) ?? checkBatch(posted, version ?? BATCH_VERSION)
   const [first] = posted.messages
   if (fault !== null) return attempt.answer(createRpcRefusal(400, fault, first?.idText))
-  // Whatever it says, nobody is left to hear it.
+  // Notifications have no effect without a session.
   if (!posted.messages.some(({ kind }) => kind === 'request'))
     return attempt.answer(createAcceptedReply())
-  const isGreeting = first?.method === 'initialize'
-  const greeting = isGreeting ? first : createInitializeMessage(version ?? NEWEST_VERSION)
-  const session = backend.group.beginSession(greeting, backend.describeClient(exchange))
+  const isInitialize = first?.method === 'initialize'
+  const initialize = isInitialize ? first : createInitializeMessage(version ?? NEWEST_VERSION)
+  const session = backend.group.beginSession(initialize, backend.describeClient(exchange))
   if (typeof session === 'string')
     return attempt.answer(
       createRpcRefusal(503, { code: RPC_CODES.server, message: session }, first?.idText),
     )
-  if (isGreeting) session.begin(visit, [])
-  else session.serveWithoutSession(posted.messages, visit)
+  if (isInitialize) session.begin(httpRequest, [])
+  else session.serveWithoutSession(posted.messages, httpRequest)
   session.retire(SINGLE_REQUEST_REASON)
 }
 
-// An `initialize` of the gateway's own, where no client has sent one.
-
+/** Creates the `initialize` that the gateway sends when the client has sent none. */
 function createInitializeMessage(version: string): RpcMessage {
   const params = {
     protocolVersion: version,
@@ -104,19 +106,20 @@ function createInitializeMessage(version: string): RpcMessage {
     clientInfo: { name: 'gateway', version: VERSION },
   }
   const text = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
-  // Our own words: they are a message.
+  // The text above is always a valid message.
   return RpcMessage.parse(Buffer.from(text)) as RpcMessage
 }
 
-// The documents about authorization that an only remote target may be asked for. Nothing else of it is in reach this
-// way: no rule, session or bound of MCP holds there.
-
 const DOCUMENTS = [RESOURCE_METADATA_PATH, SERVER_METADATA_PATH, OPENID_CONFIGURATION_PATH]
 
-const METHODS = ['GET', 'HEAD', 'OPTIONS']
+const DOCUMENT_METHODS = ['GET', 'HEAD', 'OPTIONS']
 
+/**
+ * Whether the request is for an authorization document, which the only remote target serves itself. All other paths
+ * are refused: the rules, sessions and bounds of MCP would not apply to them.
+ */
 export function isDocumentRequest({ method, path }: RequestHead): boolean {
-  if (!METHODS.includes(method) || /(?:^|\/)\.{1,2}(?:\/|$)|%2e|%2f|%5c|\\/i.test(path))
+  if (!DOCUMENT_METHODS.includes(method) || /(?:^|\/)\.{1,2}(?:\/|$)|%2e|%2f|%5c|\\/i.test(path))
     return false
   return DOCUMENTS.some((document) => path === document || path.startsWith(`${document}/`))
 }

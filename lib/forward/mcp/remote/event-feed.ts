@@ -1,5 +1,5 @@
-// An event stream of a target's that is opened again where it broke off: the answer to one request, or what a
-// target says unasked.
+// Reads an event stream of a remote target and reopens it after a break: the response to one request, or the
+// stand-alone stream.
 
 import type { GatewayError } from '../../../core/errors.ts'
 import type { Body, CancellableCall, Reply } from '../../../core/types.ts'
@@ -16,46 +16,47 @@ import type { TargetEventStreamOwner, TargetStreamEnd } from './remote-response.
 import { sendToRemoteTarget, logRemoteProblem } from './remote-target.ts'
 import type { RemoteTargetContext } from './remote-target.ts'
 
-/** Openings in a row that brought no message. */
+/** Consecutive attempts without a message. */
 const MAX_REOPENS = 32
-/** The first wait before it is opened again, doubled with every try, unless the target names one of its own. */
+/** The first delay before the stream is reopened; doubled with every attempt unless the target sent `retry`. */
 const FIRST_DELAY_MS = 1_000
 const MIN_DELAY_MS = 100
 const MAX_DELAY_MS = 30_000
-/** A stream that was open this long did well: the next try counts as the first. */
+/** A stream that was open this long resets the attempt count. */
 const STEADY_MS = 5_000
-/** Behind an answer: how long its stream may take to end by itself. */
+/** How long a stream may stay open after the answer. */
 const ENDING_MS = 1_000
-/** From the request for a stream to the head of the answer. */
+/** From the request to the response head. */
 const OPEN_DEADLINE_MS = 30_000
-/** Ids of events that can be told in a header. */
+/** Event ids that are valid as a header value. */
 const SENDABLE_EVENT_ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?$/
-/** Statuses after which another try may do better. */
+/** Statuses below 500 after which another attempt may succeed. */
 const RETRYABLE_STREAM_STATUSES = new Set([408, 409, 425, 429])
 
-/** `ending`: what was wanted is here, and nothing more is. */
-type EventFeedState = 'idle' | 'asking' | 'reading' | 'waiting' | 'ending' | 'over'
+/** `waiting`: for the next attempt. `ending`: the answer was received, only the end of the stream is awaited. */
+type EventFeedState = 'idle' | 'requesting' | 'reading' | 'waiting' | 'ending' | 'over'
 
 const EVENT_FEED_TRANSITIONS: Record<EventFeedState, readonly EventFeedState[]> = {
-  idle: ['asking', 'reading', 'over'],
-  asking: ['reading', 'waiting', 'over'],
+  idle: ['requesting', 'reading', 'over'],
+  requesting: ['reading', 'waiting', 'over'],
   reading: ['waiting', 'ending', 'over'],
-  waiting: ['asking', 'over'],
+  waiting: ['requesting', 'over'],
   ending: ['over'],
   over: [],
 }
 
-/** `answer`: opened again only where an event's id tells from where. `unasked`: always. */
-export type EventFeedKind = 'answer' | 'unasked'
+/** An `answer` is reopened only after an event with an id, a `standalone` stream always. */
+export type EventFeedKind = 'answer' | 'standalone'
 
 export interface EventFeedOwner {
   readonly remote: RemoteTargetContext
   readonly flow: 'running' | 'paused'
-  /** The client's headers, and the session's. */
+  /** Client headers. */
   readonly fields: ForwardedHeaders
+  /** Session id and protocol version headers. */
   sessionFields(): ForwardedHeaders
   messageReceived(message: RpcMessage): void
-  /** It brings no more. Comes once, last, unless the owner cancelled. */
+  /** The stream will not be reopened. Called once, as the last event, unless the owner cancelled. */
   feedEnded(reason: string): void
 }
 
@@ -66,9 +67,9 @@ export class EventFeed implements ResponseReceiver, TargetEventStreamOwner {
   #call: CancellableCall | null = null
   #events: TargetEventStream | null = null
   #timer: NodeJS.Timeout | null = null
-  #lastId = ''
-  #retry = -1
-  #tries = 0
+  #lastEventId = ''
+  #retryDelay = -1
+  #attempts = 0
   #openedAt = 0
 
   constructor(owner: EventFeedOwner, kind: EventFeedKind) {
@@ -76,13 +77,13 @@ export class EventFeed implements ResponseReceiver, TargetEventStreamOwner {
     this.#kind = kind
   }
 
-  /** Asks for the stream. */
+  /** Requests the stream. */
   open(): void {
-    this.#move('asking')
+    this.#move('requesting')
     this.#timer = null
     const { remote, fields } = this.#owner
     const own: [string, string][] = [['accept', 'text/event-stream']]
-    if (this.#lastId !== '') own.push(['last-event-id', this.#lastId])
+    if (this.#lastEventId !== '') own.push(['last-event-id', this.#lastEventId])
     const request = {
       method: 'GET' as const,
       fields,
@@ -92,7 +93,7 @@ export class EventFeed implements ResponseReceiver, TargetEventStreamOwner {
     this.#call = sendToRemoteTarget(remote, request, this)
   }
 
-  /** Reads a stream that is there already. */
+  /** Reads a stream whose response head has been received. */
   read(body: Body): void {
     this.#move('reading')
     this.#openedAt = performance.now()
@@ -100,7 +101,7 @@ export class EventFeed implements ResponseReceiver, TargetEventStreamOwner {
     this.#events.start(this.#owner.flow)
   }
 
-  /** What was wanted has come: the stream should end now, and does so in any case. */
+  /** The answer was received: the stream should end by itself and is ended after a grace. */
   finish(): void {
     if (this.#state !== 'reading') return
     this.#move('ending')
@@ -132,34 +133,30 @@ export class EventFeed implements ResponseReceiver, TargetEventStreamOwner {
   }
 
   failed(error: GatewayError): void {
-    this.#reopenLater(`${this.#name}: ${error.message}`)
+    this.#reopenLater(`${this.#name} failed: ${error.message}`)
   }
 
   event(name: string, data: Buffer, id: string | null): void {
-    if (id !== null) this.#lastId = SENDABLE_EVENT_ID.test(id) ? id : ''
-    // The first event of a stream may bring no more than an id.
+    if (id !== null) this.#lastEventId = SENDABLE_EVENT_ID.test(id) ? id : ''
+    // The first event of a stream may carry only an id.
     if (data.length === 0 || (name !== '' && name !== 'message')) return
     const message = RpcMessage.parse(data)
     if (typeof message === 'string')
-      return logRemoteProblem(
-        this.#owner.remote,
-        'mcp target sent an event that is no message',
-        message,
-      )
-    this.#tries = 0
+      return logRemoteProblem(this.#owner.remote, 'mcp target sent an invalid message', message)
+    this.#attempts = 0
     this.#owner.messageReceived(message)
   }
 
   retryAfter(ms: number): void {
-    this.#retry = ms
+    this.#retryDelay = ms
   }
 
   streamEnded(how: TargetStreamEnd): void {
     this.#events = null
     if (this.#state === 'ending') return this.#endFeed('answered')
-    if (performance.now() - this.#openedAt > STEADY_MS) this.#tries = 0
-    // From there on the same event would come again.
-    if (how === 'too long') this.#lastId = ''
+    if (performance.now() - this.#openedAt > STEADY_MS) this.#attempts = 0
+    // A resume would bring the same oversized event again.
+    if (how === 'too long') this.#lastEventId = ''
     this.#reopenLater(describeStreamEnd(this.#owner.remote, how))
   }
 
@@ -168,12 +165,13 @@ export class EventFeed implements ResponseReceiver, TargetEventStreamOwner {
   }
 
   #reopenLater(reason: string): void {
-    const isResumable = this.#kind === 'unasked' || this.#lastId !== ''
-    if (!isResumable || this.#tries >= MAX_REOPENS) return this.#endFeed(reason)
+    const isResumable = this.#kind === 'standalone' || this.#lastEventId !== ''
+    if (!isResumable || this.#attempts >= MAX_REOPENS) return this.#endFeed(reason)
     this.#move('waiting')
-    const wanted = this.#retry >= 0 ? this.#retry : FIRST_DELAY_MS * 2 ** this.#tries
-    this.#tries++
-    const delay = Math.min(MAX_DELAY_MS, Math.max(MIN_DELAY_MS, wanted))
+    const requested =
+      this.#retryDelay >= 0 ? this.#retryDelay : FIRST_DELAY_MS * 2 ** this.#attempts
+    this.#attempts++
+    const delay = Math.min(MAX_DELAY_MS, Math.max(MIN_DELAY_MS, requested))
     this.#timer = setTimeout(() => this.open(), delay)
   }
 

@@ -1,4 +1,4 @@
-// Which of a client's headers a remote target gets to see: those about the client, not those about its message.
+// Selects the client headers that a remote target gets: those about the client, not those about its message.
 
 import { computeHeaders } from '../../../expressions/computed-headers.ts'
 import { ExpressionView } from '../../../expressions/exchange-view.ts'
@@ -8,7 +8,7 @@ import type { RequestHead } from '../../../core/head.ts'
 import type { ForwardedHeadersFor, ForwardedHeaders } from '../target-link.ts'
 import type { HeaderModifierConfig } from '../../../expressions/computed-headers.ts'
 
-/** They speak of the client's connection, of its message as it wrote it, or of where it wrote it. */
+/** Headers about the client's connection, its message or its target URL. */
 const WITHHELD_HEADERS = new Set([
   'connection',
   'expect',
@@ -28,13 +28,13 @@ const WITHHELD_HEADERS = new Set([
   'upgrade',
 ])
 
-/** `mcp-`: session and version are the gateway's own with each target, and names may differ there. */
+/** `mcp-`: the gateway has its own session and version with each target, and item names may differ. */
 const WITHHELD_HEADER_PREFIXES = ['accept', 'access-control-', 'content-', 'if-', 'mcp-', 'sec-']
 
-/** Whether a credential of the client's goes to every target, only to those that ask for it, or to none. */
+/** Whether a client credential goes to every target, only to those with auth `passthrough`, or to none. */
 type CredentialReach = 'all' | 'passthrough' | 'none'
 
-/** By header. */
+/** Forwarding per credential header. */
 export interface CredentialForwarding {
   readonly authorization: CredentialReach
   readonly cookie: CredentialReach
@@ -44,37 +44,37 @@ export function selectForwardedHeaders(
   head: RequestHead,
   credentials: CredentialForwarding,
 ): ForwardedHeaders {
-  const sent: [string, string, 'passthrough'?][] = []
+  const forwarded: [string, string, 'passthrough'?][] = []
   for (const [name, value] of head.entries()) {
     if (WITHHELD_HEADERS.has(name)) continue
     if (WITHHELD_HEADER_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
     const reach = name === 'authorization' || name === 'cookie' ? credentials[name] : 'all'
-    if (reach === 'all') sent.push([name, value])
-    else if (reach === 'passthrough') sent.push([name, value, reach])
+    if (reach === 'all') forwarded.push([name, value])
+    else if (reach === 'passthrough') forwarded.push([name, value, reach])
   }
-  return sent
+  return forwarded
 }
 
-/** With what transformations of targets make of them: computed now, for links need them long after the request. */
+/** Applies the transformations of each target at once, because links need the headers long after the request. */
 export function transformForwardedHeaders(
   fields: ForwardedHeaders,
   targets: readonly McpTarget[],
   exchange: Exchange,
 ): ForwardedHeadersFor {
-  const own = new Map<string, ForwardedHeaders>()
+  const transformed = new Map<string, ForwardedHeaders>()
   for (const target of targets) {
     const config = target.kind === 'stdio' ? null : target.transformations?.request
     if (config == null) continue
     const view = new ExpressionView(exchange, exchange.facts ?? undefined)
-    own.set(target.name, applyHeaderModifier(fields, computeHeaders(config, view)))
+    transformed.set(target.name, applyHeaderModifier(fields, computeHeaders(config, view)))
   }
-  return (name) => own.get(name) ?? fields
+  return (name) => transformed.get(name) ?? fields
 }
 
 function applyHeaderModifier(
   fields: ForwardedHeaders,
   { add, set, remove }: HeaderModifierConfig,
 ): ForwardedHeaders {
-  const gone = new Set([...remove, ...set.map(([name]) => name)])
-  return [...fields.filter(([name]) => !gone.has(name)), ...set, ...add]
+  const removed = new Set([...remove, ...set.map(([name]) => name)])
+  return [...fields.filter(([name]) => !removed.has(name)), ...set, ...add]
 }

@@ -1,4 +1,4 @@
-// What a target's answer is made of, and the messages in it.
+// Reads the responses of remote targets: a JSON body, an event stream, or a body that is discarded.
 
 import type { ResponseHead } from '../../../core/head.ts'
 import type { Body, Outcome, Reply, Sink } from '../../../core/types.ts'
@@ -9,7 +9,7 @@ import { RpcMessage } from '../json-rpc.ts'
 import { describeTooLongMessage } from './remote-target.ts'
 import type { RemoteTargetContext } from './remote-target.ts'
 
-/** `unreadable`: encoded, which nobody asked for, or of another type. */
+/** `unreadable`: content-encoded without being requested, or of another type. */
 export type TargetContentType = 'json' | 'events' | 'unreadable'
 
 const OPEN_BRACKET = 0x5b
@@ -28,7 +28,7 @@ export function classifyTargetContent(head: ResponseHead): TargetContentType {
   }
 }
 
-/** One message or a batch of them, or what is wrong with the bytes. */
+/** Parses one message or a batch; returns the reason if the bytes are invalid. */
 export function parseTargetMessages(bytes: Buffer): RpcMessage[] | string {
   const whole = findJsonValue(bytes)
   if (whole === null) return 'not valid JSON'
@@ -42,15 +42,14 @@ export function parseTargetMessages(bytes: Buffer): RpcMessage[] | string {
   return messages
 }
 
-// An answer's content gathered to its end, within a bound.
-
-/** Hears one of the three, once, unless it cancelled. */
+/** One of the three methods is called, once, unless the owner cancelled. */
 export interface TargetBodyOwner {
   bodyComplete(bytes: Buffer): void
   bodyTooLong(): void
   bodyBroken(): void
 }
 
+/** Reads a response body to its end, within a bound. */
 export class TargetBodyReader implements Sink {
   readonly #body: Body
   readonly #owner: TargetBodyOwner
@@ -109,31 +108,31 @@ export class TargetBodyReader implements Sink {
   }
 }
 
-// Answers whose content nobody wants: read to their end when that is near, so that the connection can be used again.
+const MAX_DISCARDED_BYTES = 65_536
+const MAX_DISCARD_MS = 1_000
 
-const MAX_BYTES = 65_536
-const MAX_MS = 1_000
-
+/** Reads a short unwanted response to its end, so that the connection can be reused; cancels a longer one. */
 export function discardReply({ head, body }: Reply): void {
   if (body.framing === 'none') return
-  if (body.length > MAX_BYTES || classifyTargetContent(head) === 'events') return body.cancel()
+  if (body.length > MAX_DISCARDED_BYTES || classifyTargetContent(head) === 'events')
+    return body.cancel()
   body.start(new DiscardingSink(body), 'content')
 }
 
 class DiscardingSink implements Sink {
   readonly #body: Body
   readonly #timer: NodeJS.Timeout
-  #left = MAX_BYTES
+  #remaining = MAX_DISCARDED_BYTES
 
   constructor(body: Body) {
     this.#body = body
-    this.#timer = setTimeout(() => body.cancel(), MAX_MS)
+    this.#timer = setTimeout(() => body.cancel(), MAX_DISCARD_MS)
   }
 
   write(_bytes: Buffer, from: number, to: number): boolean {
-    const had = this.#left
-    this.#left -= to - from
-    if (had >= 0 && this.#left < 0) {
+    const before = this.#remaining
+    this.#remaining -= to - from
+    if (before >= 0 && this.#remaining < 0) {
       this.end()
       this.#body.cancel()
     }
@@ -149,20 +148,19 @@ class DiscardingSink implements Sink {
   }
 }
 
-// One answer of a target's, read as an event stream.
-
-/** `silent`: nothing came for too long. `too long`: an event was above the bound, and the stream was given up for it. */
+/** `silent`: no data for too long. `too long`: the stream was cancelled because an event was above the bound. */
 export type TargetStreamEnd = 'ended' | 'cut' | 'silent' | 'too long'
 
 export interface TargetEventStreamOwner {
-  /** The data is the receiver's to keep; `id` is that of the last event that had one. */
+  /** The owner may keep the data; `id` is that of the last event that had one. */
   event(name: string, data: Buffer, id: string | null): void
-  /** The target says how long to wait before its stream is opened again. */
+  /** The target sent the delay before its stream is reopened. */
   retryAfter(ms: number): void
-  /** Comes once, last, unless the owner cancelled. */
+  /** Called once, as the last event, unless the owner cancelled. */
   streamEnded(how: TargetStreamEnd): void
 }
 
+/** Reads a response body as an event stream. */
 export class TargetEventStream implements Sink {
   readonly #body: Body
   readonly #owner: TargetEventStreamOwner
@@ -175,7 +173,7 @@ export class TargetEventStream implements Sink {
     this.#reader = new EventReader(
       {
         event: (name, data, id) => {
-          // What ended the stream may have been in the same chunk.
+          // An earlier event of the same chunk may have ended the stream.
           if (this.#state === 'open') owner.event(name, data, id)
         },
         retry: (ms) => owner.retryAfter(ms),

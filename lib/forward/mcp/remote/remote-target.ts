@@ -1,4 +1,4 @@
-// A remote target as its links ask it: the pool of its origin, and what its policies make of each request.
+// Sends requests to a remote target with its policies and credentials, and tracks the `initialize` handshake.
 
 import type { McpTarget } from '../../../config/backend-types.ts'
 import type { McpLimits } from '../../../core/bounds.ts'
@@ -13,57 +13,61 @@ import type { ForwardedHeaders, TracedMessage } from '../target-link.ts'
 
 export type RemoteTarget = Extract<McpTarget, { kind: 'mcp' | 'sse' }>
 
-/** One for all sessions of a target. */
+/** What the links of all sessions of a remote target share. */
 export interface RemoteTargetContext {
   readonly target: RemoteTarget
-  /** That of the target's origin. */
+  /** The connection pool of the target's origin. */
   readonly pool: ConnectionPool
   readonly limits: Pick<McpLimits, 'maxMessageBytes'>
   readonly log: Log
-  /** A session there is being ended; whoever stops the process waits for that, for it is bounded. */
-  leaving(over: Promise<void>): void
+  /** A remote session is being deleted; the shutdown waits for this promise, which has a deadline. */
+  leaving(ended: Promise<void>): void
 }
 
 export interface RemoteRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  /** Path and query, where they are not those of the configuration. */
+  /** Path and query, if they differ from the configured ones. */
   readonly path?: string
-  /** The client's. */
+  /** Client headers. */
   readonly fields: ForwardedHeaders
-  /** Those of the transport: they stand, whatever a client or a policy says. */
+  /** Headers of the transport, which override those of the client and of policies. */
   readonly own: ForwardedHeaders
   readonly body?: Buffer
-  /** Milliseconds to the answer's head, or 0. */
+  /** Milliseconds to the response head; 0 for none. */
   readonly deadline: number
-  /** Where somebody watches. */
+  /** Set while the client's request is traced. */
   readonly traced?: TracedMessage | null | undefined
 }
 
 export function sendToRemoteTarget(
   remote: RemoteTargetContext,
   request: RemoteRequest,
-  asker: ResponseReceiver,
+  receiver: ResponseReceiver,
 ): CancellableCall {
   const { target, pool } = remote
   const path = request.path ?? target.path
-  const isPassing = target.auth?.kind === 'passthrough'
+  const getsCredentials = target.auth?.kind === 'passthrough'
   const fields = request.fields
-    .filter(([, , only]) => only === undefined || isPassing)
+    .filter(([, , only]) => only === undefined || getsCredentials)
     .map(([name, value]) => [name, value] as const)
   const head = createRequestHead(request.method, addPathCredential(path, target), fields)
   applyPolicies(head, target)
   for (const [name, value] of request.own) head.set(name, value)
   const { body = null, deadline, traced = null } = request
-  // A call that a server has begun and died of must not run a second time.
+  // A tool call that made the server crash must not be executed a second time.
   const sending = request.method === 'POST' ? 'once' : 'again'
-  const question = { head, body, deadline, sending } as const
-  if (traced === null) return sendInternalRequest(pool, question, asker)
+  const internalRequest = { head, body, deadline, sending } as const
+  if (traced === null) return sendInternalRequest(pool, internalRequest, receiver)
   const { label } = pool.origin
   const call = traced.sentByHttp(label, { request: head, host: label })
-  return sendInternalRequest(pool, question, new TracedResponseReceiver(asker, call, body))
+  return sendInternalRequest(
+    pool,
+    internalRequest,
+    new TracedResponseReceiver(receiver, call, body),
+  )
 }
 
-/** Says at debug what went wrong with something nobody waits for. */
+/** Logs, at debug, a failure that no request waits for. */
 export function logRemoteProblem(
   remote: RemoteTargetContext,
   message: string,
@@ -93,19 +97,21 @@ function addPathCredential(path: string, { auth }: RemoteTarget): string {
   return path + (path.includes('?') ? '&' : '?') + parameter
 }
 
-// How a session with a target begins: `initialize`, its answer, `notifications/initialized`, and only then the rest.
-// Over HTTP each message travels on its own, so what comes behind the notification waits until that has arrived.
-
-type HandshakeState = 'fresh' | 'asked' | 'answered' | 'telling' | 'done'
+/** `notifying`: `notifications/initialized` was sent but its POST is not answered. */
+type HandshakeState = 'fresh' | 'initializing' | 'answered' | 'notifying' | 'done'
 
 const HANDSHAKE_TRANSITIONS: Record<HandshakeState, readonly HandshakeState[]> = {
-  fresh: ['asked'],
-  asked: ['answered', 'fresh'],
-  answered: ['telling', 'fresh'],
-  telling: ['done', 'fresh'],
+  fresh: ['initializing'],
+  initializing: ['answered', 'fresh'],
+  answered: ['notifying', 'fresh'],
+  notifying: ['done', 'fresh'],
   done: ['fresh'],
 }
 
+/**
+ * The start of a remote session: `initialize`, its answer, `notifications/initialized`, then all other messages. Each
+ * message is its own HTTP request, so messages after the notification wait until it has arrived.
+ */
 export class Handshake {
   #state: HandshakeState = 'fresh'
   #number = 0
@@ -114,43 +120,42 @@ export class Handshake {
     return this.#state === 'done'
   }
 
-  /** `initialize` was answered. */
+  /** Whether `initialize` was answered. */
   get hasBegun(): boolean {
-    return this.#state !== 'fresh' && this.#state !== 'asked'
+    return this.#state !== 'fresh' && this.#state !== 'initializing'
   }
 
-  /** The notification is under way: nothing may overtake it. */
+  /** Whether the notification is on its way: no message may overtake it. */
   get isNotifying(): boolean {
-    return this.#state === 'telling'
+    return this.#state === 'notifying'
   }
 
-  /** What a message that goes out now is: the first request is `initialize`, and a notification ends it. */
+  /** Classifies the next message: the first request is `initialize`, the first notification after its answer ends it. */
   classifyOutgoing(number: number): 'initialize' | 'initialized' | 'other' {
     if (this.#state === 'fresh' && number !== 0) {
-      this.#move('asked')
+      this.#move('initializing')
       this.#number = number
       return 'initialize'
     }
     if (this.#state !== 'answered' || number !== 0) return 'other'
-    this.#move('telling')
+    this.#move('notifying')
     return 'initialized'
   }
 
-  /** Whether this is the request whose answer is awaited to begin. */
+  /** Whether this is the number of the unanswered `initialize`. */
   isInitialize(number: number): boolean {
-    return this.#state === 'asked' && number === this.#number
+    return this.#state === 'initializing' && number === this.#number
   }
 
   answered(): void {
     this.#move('answered')
   }
 
-  /** The notification has arrived, or never will. */
+  /** The notification has arrived or failed. */
   notified(): void {
     this.#move('done')
   }
 
-  /** From the start again. */
   reset(): void {
     if (this.#state !== 'fresh') this.#move('fresh')
   }

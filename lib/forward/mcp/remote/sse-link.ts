@@ -1,5 +1,5 @@
-// A session's link to a target of the HTTP+SSE transport (2024-11-05): one event stream brings everything, and names
-// the address to which messages are sent.
+// The link of one session to a target of the HTTP+SSE transport (2024-11-05): one event stream carries all messages of
+// the target and names the endpoint for POSTs.
 
 import type { GatewayError } from '../../../core/errors.ts'
 import type { CancellableCall, Reply } from '../../../core/types.ts'
@@ -16,14 +16,14 @@ import type { TargetEventStreamOwner, TargetStreamEnd } from './remote-response.
 import { Handshake, logRemoteProblem, sendToRemoteTarget } from './remote-target.ts'
 import type { RemoteTargetContext } from './remote-target.ts'
 
-/** Messages that wait for the address, or for the end of the handshake. */
+/** Messages that wait for the endpoint or for the end of the handshake. */
 const MAX_QUEUED_MESSAGES = 1_024
-/** Messages whose POST was not answered yet. */
+/** Messages whose POST is not answered yet. */
 const MAX_OPEN_POSTS = 1_024
-/** A POST is answered at once: what it brings about comes on the stream. */
+/** A POST is answered at once; its result comes on the stream. */
 const POST_DEADLINE_MS = 30_000
 
-/** `opening`: the stream is asked for. `waiting`: it is there, its address is not. */
+/** `opening`: the stream is requested. `waiting`: for the endpoint event. */
 type SseLinkState = 'fresh' | 'opening' | 'waiting' | 'open' | 'closed'
 
 const SSE_LINK_TRANSITIONS: Record<SseLinkState, readonly SseLinkState[]> = {
@@ -45,7 +45,7 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
   #flow: 'running' | 'paused' = 'running'
   #call: CancellableCall | null = null
   #events: TargetEventStream | null = null
-  /** Path and query to send to. */
+  /** Path and query for POSTs. */
   #endpoint = ''
 
   constructor(remote: RemoteTargetContext, owner: TargetLinkOwner) {
@@ -71,7 +71,7 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
     }
   }
 
-  /** What belongs to no call comes on the same stream. */
+  /** Messages that belong to no request come on the same stream. */
   listen(): void {}
 
   pause(): void {
@@ -81,7 +81,7 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
 
   resume(): void {
     this.#flow = 'running'
-    // What waits to be read is delivered at once, and that must not be from within this call.
+    // Buffered data is delivered at once, which must not happen inside this call.
     queueMicrotask(() => {
       if (this.#flow === 'running') this.#events?.resume()
     })
@@ -98,7 +98,7 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
     if (head.status !== 200) return this.#giveUp(`${this.#name} answered ${head.status}`, reply)
     if (classifyTargetContent(head) !== 'events') {
       discardReply(reply)
-      return this.#giveUp(`${this.#name} answered with no event stream`)
+      return this.#giveUp(`${this.#name} did not answer with an event stream`)
     }
     this.#move('waiting')
     this.#events = new TargetEventStream(body, this, this.#remote.limits.maxMessageBytes)
@@ -106,15 +106,15 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
   }
 
   failed(error: GatewayError): void {
-    this.#giveUp(`${this.#name} cannot be asked: ${error.message}`)
+    this.#giveUp(`${this.#name} failed: ${error.message}`)
   }
 
   event(name: string, data: Buffer): void {
-    if (name === 'endpoint') return this.#sendTo(data.toString())
+    if (name === 'endpoint') return this.#setEndpoint(data.toString())
     if (name !== '' && name !== 'message') return
     const message = RpcMessage.parse(data)
     if (typeof message === 'string')
-      return logRemoteProblem(this.#remote, 'mcp target sent an event that is no message', message)
+      return logRemoteProblem(this.#remote, 'mcp target sent an invalid message', message)
     if (message.kind === 'response' && this.#handshake.isInitialize(Number(message.idText))) {
       if (message.result === null) this.#handshake.reset()
       else this.#handshake.answered()
@@ -135,26 +135,27 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
       method: 'GET' as const,
       fields,
       own: [['accept', 'text/event-stream']] as const,
-      // Until its answer to `initialize` is there, the owner has a deadline.
+      // The owner has a deadline for the answer to `initialize`.
       deadline: 0,
       traced,
     }
     this.#call = sendToRemoteTarget(this.#remote, request, this)
   }
 
-  #sendTo(endpoint: string): void {
+  #setEndpoint(endpoint: string): void {
     if (this.#state !== 'waiting') return
     const path = resolveMessageEndpoint(this.#remote, endpoint)
-    if (path === null) return this.#giveUp(`${this.#name} names an endpoint that is not its own`)
+    if (path === null)
+      return this.#giveUp(`${this.#name} sent an endpoint that is not on its origin`)
     this.#endpoint = path
     this.#move('open')
-    this.#sendHeld()
+    this.#sendQueued()
   }
 
-  #sendHeld(): void {
-    const held = this.#queued
+  #sendQueued(): void {
+    const queued = this.#queued
     this.#queued = []
-    for (const message of held) this.send(message)
+    for (const message of queued) this.send(message)
   }
 
   #post(message: OutgoingMessage): void {
@@ -170,36 +171,36 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
       deadline: POST_DEADLINE_MS,
       traced: message.traced,
     }
-    const asker: ResponseReceiver = {
-      answered: (reply) => this.#posted(message, reply),
+    const receiver: ResponseReceiver = {
+      answered: (reply) => this.#postAnswered(message, reply),
       failed: (error) => {
-        this.#postOver(message)
-        this.#fail(message, `${this.#name} cannot be asked: ${error.message}`, null)
+        this.#endPost(message)
+        this.#fail(message, `${this.#name} failed: ${error.message}`, null)
       },
     }
-    this.#posts.set(message, sendToRemoteTarget(this.#remote, request, asker))
+    this.#posts.set(message, sendToRemoteTarget(this.#remote, request, receiver))
   }
 
-  #posted(message: OutgoingMessage, reply: Reply): void {
+  #postAnswered(message: OutgoingMessage, reply: Reply): void {
     const { status } = reply.head
-    this.#postOver(message)
+    this.#endPost(message)
     if (status < 200 || status > 299)
       return this.#fail(message, `${this.#name} answered ${status}`, reply)
     discardReply(reply)
   }
 
-  #postOver(message: OutgoingMessage): void {
+  #endPost(message: OutgoingMessage): void {
     this.#posts.delete(message)
     if (message !== this.#initializedMessage) return
     this.#initializedMessage = null
     this.#handshake.notified()
-    this.#sendHeld()
+    this.#sendQueued()
   }
 
   #refuse(message: OutgoingMessage): void {
     queueMicrotask(() => {
       if (this.#state !== 'closed')
-        this.#fail(message, `${this.#name} has too many messages under way`, null)
+        this.#fail(message, `${this.#name} has too many messages in flight`, null)
     })
   }
 
@@ -209,10 +210,10 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
       return this.#owner.failed(number, reason, reply)
     }
     if (reply !== null) discardReply(reply)
-    logRemoteProblem(this.#remote, 'mcp target did not take a message', reason)
+    logRemoteProblem(this.#remote, 'message to mcp target failed', reason)
   }
 
-  /** Without its stream there is no link. Whoever waits first hears what the target said. */
+  /** The stream failed, which closes the link. The first waiting request gets the HTTP reply of the target. */
   #giveUp(reason: string, reply: Reply | null = null): void {
     const first = this.#queued.find(({ number }) => number !== 0)
     this.#release()
@@ -244,19 +245,17 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
   }
 }
 
-// Where a target of the HTTP+SSE transport wants messages sent: somewhere on its own origin, or nowhere.
+const MAX_ENDPOINT_LENGTH = 8_192
 
-const MAX_LENGTH = 8_192
-
-/** Path and query; null for an address that is none, or another origin's, which might be anybody's. */
+/** Returns path and query of the endpoint; null if it is invalid or on another origin, which is not trusted. */
 function resolveMessageEndpoint(
   { target, pool }: RemoteTargetContext,
   text: string,
 ): string | null {
-  if (text.length > MAX_LENGTH) return null
+  if (text.length > MAX_ENDPOINT_LENGTH) return null
   const scheme = target.tls === null ? 'http' : 'https'
   const own = new URL(`${scheme}://${pool.origin.label}${target.path}`)
   if (!URL.canParse(text, own.href)) return null
-  const named = new URL(text, own)
-  return named.origin === own.origin ? named.pathname + named.search : null
+  const endpoint = new URL(text, own)
+  return endpoint.origin === own.origin ? endpoint.pathname + endpoint.search : null
 }

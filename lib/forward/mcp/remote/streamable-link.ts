@@ -1,5 +1,5 @@
-// A session's link to a Streamable HTTP target: a POST for each message, whose answer is JSON or an event stream,
-// and one stream for what belongs to no request.
+// The link of one session to a Streamable HTTP target: a POST for each message, answered by JSON or an event stream,
+// and one stand-alone stream for messages that belong to no request.
 
 import { listMembers, readJsonString } from '../../../text/json-scan.ts'
 import type { Reply } from '../../../core/types.ts'
@@ -19,12 +19,12 @@ import { StreamablePost } from './streamable-post.ts'
 import type { StreamablePostOwner } from './streamable-post.ts'
 import type { RemoteTargetContext } from './remote-target.ts'
 
-/** Requests under way on one link, and beside them what is no request: a cancellation must still get through. */
+/** Open requests of one link, and additional notifications: a cancellation must still get through. */
 const MAX_REQUESTS = 1_024
 const MAX_NOTIFICATIONS = 256
-/** How long a target may take to hear that its session is over. */
+/** Deadline for the DELETE of the remote session. */
 const DELETE_DEADLINE_MS = 5_000
-/** A session's id as targets may give it: visible ASCII. */
+/** Session ids that targets may send: visible ASCII. */
 const SESSION_ID_PATTERN = /^[\x21-\x7e]{1,8192}$/
 const PROTOCOL_VERSION_PATTERN = /^[\w.-]{1,32}$/
 
@@ -35,13 +35,13 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
   readonly #owner: TargetLinkOwner
   readonly #handshake = new Handshake()
   readonly #posts = new Set<StreamablePost>()
-  /** They wait for `notifications/initialized` to arrive. */
+  /** Messages that wait until `notifications/initialized` has arrived. */
   #queued: OutgoingMessage[] = []
   #initializedPost: StreamablePost | null = null
   #version = ''
-  /** The client's, as it sent them last: saying goodbye may need them. */
+  /** The latest client headers; the DELETE of the session may need them. */
   #fields: ForwardedHeaders = []
-  /** Those to listen with, once somebody wants to. */
+  /** Headers for the stand-alone stream, once the client has opened one. */
   #serverStreamHeaders: ForwardedHeaders | null = null
   #serverStream: EventFeed | null = null
   #state: 'open' | 'closed' = 'open'
@@ -54,8 +54,8 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
   send(message: OutgoingMessage): void {
     if (this.#state === 'closed') return
     const { number } = message
-    const most = number === 0 ? MAX_REQUESTS + MAX_NOTIFICATIONS : MAX_REQUESTS
-    if (this.#posts.size + this.#queued.length >= most)
+    const maxMessages = number === 0 ? MAX_REQUESTS + MAX_NOTIFICATIONS : MAX_REQUESTS
+    if (this.#posts.size + this.#queued.length >= maxMessages)
       return queueMicrotask(() => this.#refuse(number))
     this.#fields = message.fields
     if (this.#handshake.isNotifying) this.#queued.push(message)
@@ -85,8 +85,8 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
 
   resume(): void {
     this.flow = 'running'
-    // What waits to be read is delivered at once, and that must not be from within this call.
-    queueMicrotask(() => this.#resume())
+    // Buffered data is delivered at once, which must not happen inside this call.
+    queueMicrotask(() => this.#resumeReaders())
   }
 
   close(): void {
@@ -116,8 +116,7 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
     const id = head.get('mcp-session-id')
     if (id === undefined || !this.#handshake.isInitialize(number)) return
     if (SESSION_ID_PATTERN.test(id)) this.session = id
-    else
-      logRemoteProblem(this.remote, 'mcp target gave a session id that cannot be used', 'malformed')
+    else logRemoteProblem(this.remote, 'mcp target sent an invalid session id', 'malformed')
   }
 
   received(message: RpcMessage, { number }: StreamablePost): void {
@@ -129,25 +128,25 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
   postEnded(post: StreamablePost): void {
     this.#posts.delete(post)
     if (post === this.#initializedPost) this.#initializedDelivered()
-    // It was not answered, or that would be known by now.
+    // Still the unanswered `initialize`, so it failed.
     if (this.#handshake.isInitialize(post.number)) this.#handshake.reset()
   }
 
   failed({ number }: StreamablePost, reason: string, reply: Reply | null): void {
     if (number !== 0) return this.#owner.failed(number, reason, reply)
     if (reply !== null) discardReply(reply)
-    logRemoteProblem(this.remote, 'mcp target did not take a message', reason)
+    logRemoteProblem(this.remote, 'message to mcp target failed', reason)
   }
 
   expired({ number, session, outgoing }: StreamablePost): void {
-    // The next request will tell the owner.
+    // The next request reports the expiry to the owner.
     if (number === 0)
-      return logRemoteProblem(this.remote, 'mcp target did not take a message', 'no session')
-    // Another session has begun since.
+      return logRemoteProblem(this.remote, 'message to mcp target failed', 'no session')
+    // A new session has started since: send the message there.
     if (session !== this.session && this.#handshake.hasBegun) return this.send(outgoing)
-    const held = session === this.session ? this.#resetSession() : []
+    const queued = session === this.session ? this.#resetSession() : []
     this.#owner.expired(number)
-    for (const message of held) if (message.number !== 0) this.#owner.expired(message.number)
+    for (const message of queued) if (message.number !== 0) this.#owner.expired(message.number)
   }
 
   messageReceived(message: RpcMessage): void {
@@ -156,7 +155,7 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
 
   feedEnded(reason: string): void {
     this.#serverStream = null
-    logRemoteProblem(this.remote, 'mcp target brings nothing unasked', reason)
+    logRemoteProblem(this.remote, 'stand-alone stream of mcp target ended', reason)
   }
 
   #post(message: OutgoingMessage): void {
@@ -173,7 +172,7 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
     }
     const version = listMembers(bytes, result).find(({ key }) => key === 'protocolVersion')
     const text = version === undefined ? undefined : readJsonString(bytes, version)
-    // It becomes a header's value.
+    // The version becomes a header value.
     this.#version = text !== undefined && PROTOCOL_VERSION_PATTERN.test(text) ? text : ''
     this.#handshake.answered()
   }
@@ -181,13 +180,13 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
   #initializedDelivered(): void {
     this.#initializedPost = null
     this.#handshake.notified()
-    const held = this.#queued
+    const queued = this.#queued
     this.#queued = []
-    for (const message of held) this.#post(message)
+    for (const message of queued) this.#post(message)
     this.#openServerStream()
   }
 
-  /** Forgets a session that the target does not know any more; what was held for it was not sent. */
+  /** Forgets a session that the target does not know any more; returns the messages that were not sent. */
   #resetSession(): OutgoingMessage[] {
     this.session = ''
     this.#version = ''
@@ -195,21 +194,21 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
     this.#handshake.reset()
     this.#serverStream?.cancel()
     this.#serverStream = null
-    const held = this.#queued
+    const queued = this.#queued
     this.#queued = []
-    return held
+    return queued
   }
 
   #openServerStream(): void {
     if (this.#serverStreamHeaders === null || this.#serverStream !== null) return
-    this.#serverStream = new EventFeed(this, 'unasked')
+    this.#serverStream = new EventFeed(this, 'standalone')
     this.#serverStream.open()
   }
 
-  #resume(): void {
+  #resumeReaders(): void {
     const readers =
       this.#serverStream === null ? [...this.#posts] : [...this.#posts, this.#serverStream]
-    // The owner may have enough again before all of them are read.
+    // The owner may pause again before all of them are resumed.
     for (const reader of readers) if (this.flow === 'running') reader.resume()
   }
 
@@ -221,21 +220,21 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
       own: this.sessionFields(),
       deadline: DELETE_DEADLINE_MS,
     }
-    const over = new Promise<void>((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       const answered = (reply: Reply): void => {
         discardReply(reply)
         resolve()
       }
       sendToRemoteTarget(this.remote, request, { answered, failed: () => resolve() })
     })
-    this.remote.leaving(over)
+    this.remote.leaving(ended)
   }
 
   #refuse(number: number): void {
     if (this.#state === 'closed') return
-    const reason = `${this.#name} has too many messages under way`
+    const reason = `${this.#name} has too many messages in flight`
     if (number !== 0) this.#owner.failed(number, reason, null)
-    else logRemoteProblem(this.remote, 'mcp target did not take a message', reason)
+    else logRemoteProblem(this.remote, 'message to mcp target failed', reason)
   }
 
   get #name(): string {

@@ -1,4 +1,4 @@
-// One message on its way to a Streamable HTTP target, and the answer to it, however that comes.
+// One POST to a Streamable HTTP target and its response, as JSON or as an event stream.
 
 import type { GatewayError } from '../../../core/errors.ts'
 import type { CancellableCall, Reply } from '../../../core/types.ts'
@@ -18,7 +18,7 @@ import { sendToRemoteTarget, describeTooLongMessage } from './remote-target.ts'
 import type { RemoteTargetContext } from './remote-target.ts'
 import type { TargetBodyOwner } from './remote-response.ts'
 
-/** What is no request is taken at once or not at all. */
+/** A notification is accepted at once or not at all. */
 const NOTIFICATION_DEADLINE_MS = 30_000
 
 const POST_FIELDS: ForwardedHeaders = [
@@ -29,24 +29,24 @@ const POST_FIELDS: ForwardedHeaders = [
 export interface StreamablePostOwner {
   readonly remote: RemoteTargetContext
   readonly flow: 'running' | 'paused'
-  /** '' when there is none. */
+  /** Session id; empty if there is none. */
   readonly session: string
   sessionFields(): ForwardedHeaders
-  /** The target takes the message. */
+  /** The target answered with a success status. */
   accepted(post: StreamablePost, head: ResponseHead): void
   received(message: RpcMessage, post: StreamablePost): void
-  /** Nothing more will come of it; `failed` or `expired` may follow. */
+  /** No more messages will come; `failed` or `expired` may follow. */
   postEnded(post: StreamablePost): void
   failed(post: StreamablePost, reason: string, reply: Reply | null): void
   expired(post: StreamablePost): void
 }
 
-/** `answered`: only the end of its stream is awaited. */
+/** `answered`: only the end of the stream is awaited. */
 type StreamablePostState = 'open' | 'answered' | 'over'
 
 export class StreamablePost implements ResponseReceiver, EventFeedOwner, TargetBodyOwner {
   readonly outgoing: OutgoingMessage
-  /** That it was sent with. */
+  /** The session id that it was sent with. */
   readonly session: string
   readonly #owner: StreamablePostOwner
   readonly #call: CancellableCall
@@ -96,7 +96,7 @@ export class StreamablePost implements ResponseReceiver, EventFeedOwner, TargetB
     this.#bodyReader?.resume()
   }
 
-  /** The owner hears no more of it. */
+  /** Stops the POST without further calls to the owner. */
   cancel(): void {
     this.#state = 'over'
     this.#call.cancel()
@@ -118,7 +118,7 @@ export class StreamablePost implements ResponseReceiver, EventFeedOwner, TargetB
   }
 
   failed(error: GatewayError): void {
-    this.#fail(`cannot be asked: ${error.message}`)
+    this.#fail(`failed: ${error.message}`)
   }
 
   messageReceived(message: RpcMessage): void {
@@ -137,7 +137,7 @@ export class StreamablePost implements ResponseReceiver, EventFeedOwner, TargetB
 
   bodyComplete(bytes: Buffer): void {
     const messages = parseTargetMessages(bytes)
-    if (typeof messages === 'string') return this.#fail(`sent what is ${messages}`)
+    if (typeof messages === 'string') return this.#fail(`sent an invalid response: ${messages}`)
     for (const message of messages) this.messageReceived(message)
     this.#fail('sent no answer to the request')
   }
@@ -165,11 +165,11 @@ export class StreamablePost implements ResponseReceiver, EventFeedOwner, TargetB
     }
   }
 
-  #fail(what: string, reply: Reply | null = null): void {
-    this.#endAsFailure(`target '${this.remote.target.name}' ${what}`, reply)
+  #fail(problem: string, reply: Reply | null = null): void {
+    this.#endAsFailure(`target '${this.remote.target.name}' ${problem}`, reply)
   }
 
-  /** It is over; as a failure, unless the answer was there before. */
+  /** Ends the POST; reports a failure unless the answer was received before. */
   #endAsFailure(reason: string, reply: Reply | null): void {
     const wasOpen = this.#state === 'open'
     if (this.#state !== 'over') this.#endPost()

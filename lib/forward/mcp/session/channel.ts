@@ -1,5 +1,5 @@
-// One way to the client: the stream that answers a POST, or the stand-alone one of a GET. It outlives its connection:
-// a client that comes back with Last-Event-ID goes on where it was.
+// One event channel to the client: the response to a POST, or the stand-alone stream of a GET. It outlives its
+// connection: a client that reconnects with Last-Event-ID continues after that event.
 
 import assert from 'node:assert'
 import type { ByteBudget } from '../../../core/byte-budgets.ts'
@@ -12,49 +12,48 @@ import { MAX_HISTORY_BYTES, MAX_HISTORY_EVENTS, MAX_STREAM_QUEUE_BYTES } from '.
 
 export interface ClientChannelOwner {
   readonly history: EventHistory
-  /** Protocol versions from 2025-11-25 on know events without data. */
+  /** Protocol versions from 2025-11-25 on allow events without data. */
   readonly supportsPriming: boolean
-  /** Its client is gone: it may come back if it has seen an event's id. */
+  /** The client disconnected; it may resume if it has received an event id. */
   readerLeft(channel: ClientChannel): void
-  /** Its reader is too slow for what is sent, or has caught up. */
   readerTooSlow(channel: ClientChannel): void
   readerCaughtUp(channel: ClientChannel): void
 }
 
-/** `waiting`: the answer's head is not out. `parted`: nobody reads. */
-type ClientChannelState = 'waiting' | 'open' | 'parted' | 'over'
+/** `waiting`: the response head is not sent yet. `unread`: no client is connected. */
+type ClientChannelState = 'waiting' | 'open' | 'unread' | 'over'
 
 const CLIENT_CHANNEL_TRANSITIONS: Record<ClientChannelState, readonly ClientChannelState[]> = {
-  waiting: ['open', 'parted', 'over'],
-  open: ['parted', 'over'],
-  parted: ['waiting', 'open', 'over'],
+  waiting: ['open', 'unread', 'over'],
+  open: ['unread', 'over'],
+  unread: ['waiting', 'open', 'over'],
   over: [],
 }
 
 type ExtraHeaders = readonly (readonly [string, string])[]
 
-/** The stand-alone channel of every session. */
+/** The number of the stand-alone channel in every session. */
 export const STANDALONE_CHANNEL = 0
 
 export class ClientChannel implements ClientEventStreamOwner {
   readonly number: number
   readonly #owner: ClientChannelOwner
-  /** Calls it still has to answer. */
+  /** Calls whose answers this channel still has to carry. */
   openCalls = 0
-  /** Headers of the answer beside the usual ones. */
+  /** Additional headers of the response. */
   fields: ExtraHeaders = []
-  /** `cut`: its reader can ask for the rest again, and calls of the session must not wait for it. */
-  whenSlow: 'press' | 'cut' = 'press'
-  /** Whether its events have ids, by which a client could ask for them again. */
+  /** With a slow reader: `pause` the targets, or `cut` the stream, which the reader can resume. */
+  whenSlow: 'pause' | 'cut' = 'pause'
+  /** Whether events have ids, with which a client can resume. */
   eventIds: 'kept' | 'none' = 'kept'
-  #state: ClientChannelState = 'parted'
+  #state: ClientChannelState = 'unread'
   #attempt: Attempt | null = null
-  #headBy = 0
+  #headDeadline = 0
   #stream: ClientEventStream | null = null
-  /** Events so far, and how many of them some stream was given. */
+  /** Events so far, and how many of them were written to a stream. */
   #count = 0
   #deliveredCount = 0
-  #pressure: 'none' | 'told' = 'none'
+  #slowReader: 'no' | 'reported' = 'no'
 
   constructor(number: number, owner: ClientChannelOwner) {
     this.number = number
@@ -65,29 +64,28 @@ export class ClientChannel implements ClientEventStreamOwner {
     return this.#state
   }
 
-  /** A client that has seen an event can name it, and come back. */
+  /** A client that has received an event can resume after it. */
   get isResumable(): boolean {
     return this.#deliveredCount > 0
   }
 
-  /** Bytes that its reader has not taken. */
+  /** Bytes that the reader has not taken yet. */
   get unsent(): number {
     return this.#stream?.unsent ?? 0
   }
 
-  /** Whether there was an event of this order. */
   hasSent(order: number): boolean {
     return order <= this.#count
   }
 
-  /** A request waits for this channel's first message; its head leaves without one after `patience`. */
-  awaitFirstMessage(attempt: Attempt, patience: number): void {
+  /** Holds the response head back until the first message, for at most `headDelay`. */
+  awaitFirstMessage(attempt: Attempt, headDelay: number): void {
     this.#move('waiting')
     this.#attempt = attempt
-    this.#headBy = performance.now() + patience
+    this.#headDeadline = performance.now() + headDelay
   }
 
-  /** Another answer than an event stream, as long as none has begun. */
+  /** Answers with another reply than an event stream; false if the stream has started. */
   refuse(reply: Reply): boolean {
     if (this.#state !== 'waiting') return false
     const attempt = this.#attempt!
@@ -98,15 +96,15 @@ export class ClientChannel implements ClientEventStreamOwner {
   }
 
   /**
-   * A reader takes over, from behind event `seen`; whoever read before is let go.
-   * Tells how many events it missed that are gone.
+   * Attaches a new reader after event `seen` and ends the stream of the previous reader.
+   * Returns how many missed events are no longer kept.
    */
   resume(attempt: Attempt, seen: number): number {
-    const before = this.#stream
+    const previous = this.#stream
     this.#stream = null
     this.#reportCaughtUp()
-    before?.end()
-    if (this.#state === 'open') this.#move('parted')
+    previous?.end()
+    if (this.#state === 'open') this.#move('unread')
     const events = this.#owner.history.eventsAfter(this.number, seen)
     this.#attempt = attempt
     this.#move('waiting')
@@ -116,20 +114,20 @@ export class ClientChannel implements ClientEventStreamOwner {
     return Math.max(0, this.#count - seen - events.length)
   }
 
-  /** A reader without memory: it gets what nobody was given yet. */
+  /** Attaches a reader without Last-Event-ID: it gets the events that were not written to any stream. */
   attach(attempt: Attempt): number {
     return this.resume(attempt, this.#deliveredCount)
   }
 
-  /** The client left before the answer's head. */
+  /** The client disconnected before the response head was sent. */
   abandon(): void {
     if (this.#state !== 'waiting') return
     this.#attempt = null
-    this.#move('parted')
+    this.#move('unread')
     this.#owner.readerLeft(this)
   }
 
-  /** An event of the transport's own, for whoever reads now. */
+  /** Sends an event of the transport, without id and history, to the current reader. */
   sendTransportEvent(event: string): void {
     this.#stream?.send(Buffer.from(event))
   }
@@ -138,12 +136,12 @@ export class ClientChannel implements ClientEventStreamOwner {
     if (this.#state === 'over') return
     if (this.eventIds === 'none')
       return this.#send(Buffer.concat([MESSAGE_EVENT_START, message, EVENT_END]))
-    const event = this.#event(message)
+    const event = this.#encodeEvent(message)
     this.#owner.history.add(this.number, this.#count, event)
     this.#send(event)
   }
 
-  /** The last message. One that is also the first has no id and is not kept: nobody could ask for it again. */
+  /** Sends the last message. If it is also the first, it has no id and is not kept: no client could resume. */
   finish(message: Buffer | null): void {
     if (this.#state === 'over') return
     if (message !== null && this.#count > 0) this.sendMessage(message)
@@ -153,19 +151,19 @@ export class ClientChannel implements ClientEventStreamOwner {
     this.close()
   }
 
-  /** Nothing more will be sent. */
+  /** Ends the channel; nothing more is sent. */
   close(): void {
     if (this.#state === 'over') return
     this.#attempt = null
     this.#move('over')
     this.#stream?.end()
-    // What its reader has not taken weighs as much as before.
+    // Unsent bytes still count until the reader takes them.
     if (this.unsent === 0) this.#reportCaughtUp()
   }
 
-  /** Answers the client's wait, and its silence. */
+  /** Sends a due response head, and a keep-alive after `silence`. */
   sweep(now: number, silence: number): void {
-    if (this.#state === 'waiting' && now >= this.#headBy) this.#open()
+    if (this.#state === 'waiting' && now >= this.#headDeadline) this.#open()
     if (this.#state !== 'open' || silence === 0) return
     const stream = this.#stream!
     const isFirst = this.#count === 0 && this.number !== STANDALONE_CHANNEL
@@ -179,7 +177,7 @@ export class ClientChannel implements ClientEventStreamOwner {
     this.#stream = null
     this.#reportCaughtUp()
     if (this.#state !== 'open') return
-    this.#move('parted')
+    this.#move('unread')
     this.#owner.readerLeft(this)
   }
 
@@ -187,7 +185,7 @@ export class ClientChannel implements ClientEventStreamOwner {
     if (stream === this.#stream) this.#reportCaughtUp()
   }
 
-  /** With an id and no data: from now on the client can come back (2025-11-25). */
+  /** Sends an event with an id and no data, from which the client can resume (2025-11-25). */
   #sendPrimingEvent(stream: ClientEventStream): void {
     const event = Buffer.from(`id: ${this.number}-${++this.#count}\ndata: \n\n`)
     this.#owner.history.add(this.number, this.#count, event)
@@ -195,52 +193,52 @@ export class ClientChannel implements ClientEventStreamOwner {
     stream.send(event)
   }
 
-  #event(message: Buffer): Buffer {
+  #encodeEvent(message: Buffer): Buffer {
     const head = `event: message\nid: ${this.number}-${++this.#count}\ndata: `
     return Buffer.concat([Buffer.from(head, 'latin1'), message, EVENT_END])
   }
 
-  #send(event: Buffer, place: 'more' | 'last' = 'more'): void {
-    if (this.#state === 'parted') return
-    if (this.#state === 'waiting') this.#open(event, place)
+  #send(event: Buffer, position: 'more' | 'last' = 'more'): void {
+    if (this.#state === 'unread') return
+    if (this.#state === 'waiting') this.#open(event, position)
     else this.#stream!.send(event)
     this.#deliveredCount = this.#count
     const stream = this.#stream
     if (stream === null) return
-    if (this.whenSlow === 'press' && stream.unsent > MAX_STREAM_QUEUE_BYTES)
+    if (this.whenSlow === 'pause' && stream.unsent > MAX_STREAM_QUEUE_BYTES)
       this.#reportSlowReader()
     if (this.whenSlow === 'cut' && stream.queued > MAX_STREAM_QUEUE_BYTES) this.#cut(stream)
   }
 
   #cut(stream: ClientEventStream): void {
     this.#stream = null
-    this.#move('parted')
+    this.#move('unread')
     stream.cut('idle')
     this.#owner.readerLeft(this)
   }
 
   #reportSlowReader(): void {
-    if (this.#pressure === 'told') return
-    this.#pressure = 'told'
+    if (this.#slowReader === 'reported') return
+    this.#slowReader = 'reported'
     this.#owner.readerTooSlow(this)
   }
 
   #reportCaughtUp(): void {
-    if (this.#pressure === 'none') return
-    this.#pressure = 'none'
+    if (this.#slowReader === 'no') return
+    this.#slowReader = 'no'
     this.#owner.readerCaughtUp(this)
   }
 
-  /** The answer's head leaves, together with an event if there is one. */
-  #open(event: Buffer | null = null, place: 'more' | 'last' = 'more'): ClientEventStream {
+  /** Sends the response head, together with the first event if there is one. */
+  #open(event: Buffer | null = null, position: 'more' | 'last' = 'more'): ClientEventStream {
     const attempt = this.#attempt
-    assert(attempt !== null, 'somebody waits for the head')
+    assert(attempt !== null, 'a request waits for the response head')
     this.#attempt = null
     const stream = new ClientEventStream(this)
     this.#stream = stream
     this.#move('open')
     if (event !== null) stream.send(event)
-    if (place === 'last') stream.end()
+    if (position === 'last') stream.end()
     attempt.answer({ head: streamHead(this.fields), body: stream, tunnel: null })
     return stream
   }
@@ -255,14 +253,14 @@ export class ClientChannel implements ClientEventStreamOwner {
 const MESSAGE_EVENT_START = Buffer.from('event: message\ndata: ')
 const EVENT_END = Buffer.from('\n\n')
 
-/** Channel and order of an event's id; what is none leads nowhere. */
+/** Parses an event id into channel and order; an invalid id gives a channel that does not exist. */
 export function parseEventId(lastEventId: string | undefined): [number, number] {
   if (lastEventId === undefined) return [STANDALONE_CHANNEL, 0]
   const [, channel, order] = /^(\d{1,15})-([1-9]\d{0,14})$/.exec(lastEventId) ?? []
   return channel === undefined ? [-1, 0] : [Number(channel), Number(order)]
 }
 
-/** The rest of a channel that is over, for a client that missed it. */
+/** Sends the rest of a closed channel to a client that missed it. */
 export function replayEvents(attempt: Attempt, events: readonly Buffer[]): void {
   const stream = new ClientEventStream(NO_STREAM_OWNER)
   for (const event of events) stream.send(event)
@@ -281,26 +279,25 @@ function streamHead(fields: ExtraHeaders): ResponseHead {
   ])
 }
 
-// The latest events of a session, so that a client whose connection broke can have them again (Last-Event-ID).
-
 interface PastEvent {
   readonly channel: number
   readonly order: number
   readonly event: Buffer
 }
 
+/** The latest events of a session, for clients that reconnect with Last-Event-ID. */
 export class EventHistory {
   readonly #events: PastEvent[] = []
-  /** What all sessions may keep together. */
+  /** Shared by all sessions. */
   readonly #budget: ByteBudget
   #bytes = 0
   #state: 'open' | 'closed' = 'open'
 
-  constructor(together: ByteBudget) {
-    this.#budget = together
+  constructor(budget: ByteBudget) {
+    this.#budget = budget
   }
 
-  /** One that is larger than all of it is not kept, nor one for which other sessions leave no room. */
+  /** Keeps an event, unless it is larger than the whole history or the shared budget is used up. */
   add(channel: number, order: number, event: Buffer): void {
     if (event.length > MAX_HISTORY_BYTES || this.#state === 'closed') return
     while (!this.#budget.tryReserve(event.length)) if (!this.#drop()) return
@@ -309,7 +306,7 @@ export class EventHistory {
     while (this.#isFull) this.#drop()
   }
 
-  /** Nobody comes back any more. */
+  /** Drops all events when the session ends. */
   close(): void {
     this.#state = 'closed'
     while (this.#drop()) continue
@@ -323,10 +320,11 @@ export class EventHistory {
     return true
   }
 
-  /** What is left of what a channel sent behind its event of this order. */
+  /** The kept events of a channel after the event of this order. */
   eventsAfter(channel: number, order: number): Buffer[] {
-    const past = this.#events.filter((one) => one.channel === channel && one.order > order)
-    return past.map(({ event }) => event)
+    return this.#events
+      .filter((past) => past.channel === channel && past.order > order)
+      .map(({ event }) => event)
   }
 
   get #isFull(): boolean {

@@ -1,4 +1,4 @@
-// The channels of one session: those of its calls and the one that stands alone, who reads them, and how well.
+// The channels of one session: one for each POST and the stand-alone one, with their readers.
 
 import type { ByteBudget } from '../../../core/byte-budgets.ts'
 import type { Attempt } from '../../../core/types.ts'
@@ -8,14 +8,15 @@ import type { ClientChannelOwner } from './channel.ts'
 
 export interface ClientChannelsOwner {
   readonly supportsPriming: boolean
-  /** Whether a client whose stream broke may come back. */
+  /** Whether a client whose stream broke may resume it. */
   readonly allowsResume: boolean
-  /** Nobody waits for what this channel would bring any more. */
+  /** The client left and will not resume this channel. */
   channelAbandoned(channel: ClientChannel): void
   /** The client closed its stand-alone stream. */
   standaloneReaderLeft(): void
-  /** Some reader is too slow for what is sent; all of them have caught up. */
+  /** At least one reader is too slow. */
   readersTooSlow(): void
+  /** No reader is too slow any more. */
   readersCaughtUp(): void
 }
 
@@ -24,10 +25,10 @@ export class ClientChannels implements ClientChannelOwner {
   readonly standalone: ClientChannel = new ClientChannel(STANDALONE_CHANNEL, this)
   readonly #owner: ClientChannelsOwner
   readonly #open = new Map<number, ClientChannel>()
-  /** Those whose client is gone and may come back, and when that was. */
+  /** Channels whose client left and may return, with the time it left. */
   readonly #unreadSince = new Map<ClientChannel, number>()
   readonly #slow = new Set<ClientChannel>()
-  #last = STANDALONE_CHANNEL
+  #lastNumber = STANDALONE_CHANNEL
 
   constructor(owner: ClientChannelsOwner, histories: ByteBudget) {
     this.#owner = owner
@@ -39,19 +40,15 @@ export class ClientChannels implements ClientChannelOwner {
     return this.#owner.supportsPriming
   }
 
-  get counts(): Readonly<Record<'channels' | 'parted' | 'pressed', number>> {
-    return {
-      channels: this.#open.size,
-      parted: this.#unreadSince.size,
-      pressed: this.#slow.size,
-    }
+  get counts(): Readonly<Record<'channels' | 'unread' | 'slow', number>> {
+    return { channels: this.#open.size, unread: this.#unreadSince.size, slow: this.#slow.size }
   }
 
-  /** A new one, whose first message this attempt waits for. */
-  open(attempt: Attempt, patience: number): ClientChannel {
-    const channel = new ClientChannel(++this.#last, this)
+  /** Opens a channel for a POST; the response head waits at most `headDelay` for the first message. */
+  open(attempt: Attempt, headDelay: number): ClientChannel {
+    const channel = new ClientChannel(++this.#lastNumber, this)
     this.#open.set(channel.number, channel)
-    channel.awaitFirstMessage(attempt, patience)
+    channel.awaitFirstMessage(attempt, headDelay)
     return channel
   }
 
@@ -59,12 +56,11 @@ export class ClientChannels implements ClientChannelOwner {
     return number === STANDALONE_CHANNEL ? this.standalone : this.#open.get(number)
   }
 
-  /** Its client is back. */
   readerReturned(channel: ClientChannel): void {
     this.#unreadSince.delete(channel)
   }
 
-  /** Its last message leaves. */
+  /** Sends the last message of a channel and closes it. */
   finish(channel: ClientChannel, message: Buffer | null): void {
     this.#open.delete(channel.number)
     this.#unreadSince.delete(channel)
@@ -82,7 +78,7 @@ export class ClientChannels implements ClientChannelOwner {
     if (channel === this.standalone) this.#owner.standaloneReaderLeft()
     else if (channel.isResumable && this.#owner.allowsResume)
       this.#unreadSince.set(channel, performance.now())
-    // Nobody can come back: there is no event to name, or no session.
+    // The client cannot resume: it has no event id to send, or no session.
     else this.#abandon(channel)
   }
 

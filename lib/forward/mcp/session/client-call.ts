@@ -1,4 +1,4 @@
-// One request of the client's: whom it waits for, and the one answer it gets.
+// One request from the client: the target requests it waits for, and its single response.
 
 import type { Exchange } from '../../../core/exchange.ts'
 import { findSpans } from '../../../text/json-edit.ts'
@@ -13,7 +13,7 @@ import type { ClientChannel } from './channel.ts'
 import type { SessionTarget, TargetResponseWaiter } from './target.ts'
 import type { AuthorizationRule } from '../../../expressions/rules.ts'
 
-/** The HTTP request that brought it, and what its route says. */
+/** The HTTP request that carried the message, with the settings of its route. */
 export interface McpHttpRequest {
   readonly exchange: Exchange
   readonly attempt: Attempt
@@ -22,9 +22,9 @@ export interface McpHttpRequest {
 }
 
 export interface ClientCallOwner {
-  /** With several targets the refusal of one is no answer to the client, who does not know them apart. */
+  /** With several targets, the HTTP error of one target is not relayed as the answer of all. */
   readonly hasOneTarget: boolean
-  /** Its answer, or null when it was cancelled and gets none. */
+  /** `answer` is null when the call was cancelled or answered by an HTTP reply. */
   answered(call: ClientCall, answer: Buffer | null): void
 }
 
@@ -32,26 +32,26 @@ export class ClientCall {
   readonly message: RpcMessage
   readonly httpRequest: McpHttpRequest
   readonly channel: ClientChannel
-  /** The id as the client wrote it. */
+  /** The id as the client sent it, as JSON text. */
   readonly idText: string
-  /** The progress token as `normalizeProgressToken` has it. */
+  /** The progress token, normalized by `normalizeProgressToken`. */
   readonly token: string
   readonly #owner: ClientCallOwner
-  /** Requests to targets that wait, by number. */
+  /** Requests to targets that wait for an answer, by number. */
   readonly #targetRequests = new Map<number, SessionTarget>()
   #state: 'open' | 'over' = 'open'
-  /** Of the error that a target answered with last. */
-  #code: number | undefined
-  #after: (() => void) | null = null
+  /** The code of the last error that a target answered with. */
+  #errorCode: number | undefined
+  #onOver: (() => void) | null = null
 
   constructor(
     message: RpcMessage,
-    visit: McpHttpRequest,
+    httpRequest: McpHttpRequest,
     channel: ClientChannel,
     owner: ClientCallOwner,
   ) {
     this.message = message
-    this.httpRequest = visit
+    this.httpRequest = httpRequest
     this.channel = channel
     this.#owner = owner
     this.idText = message.idText
@@ -63,38 +63,38 @@ export class ClientCall {
   }
 
   whenOver(then: () => void): void {
-    this.#after = then
+    this.#onOver = then
   }
 
   waitsFor(target: SessionTarget): boolean {
-    for (const one of this.#targetRequests.values()) if (one === target) return true
+    for (const waiting of this.#targetRequests.values()) if (waiting === target) return true
     return false
   }
 
-  /** Whether this is the number of one of its requests. */
   hasTargetRequest(number: number): boolean {
     return this.#targetRequests.has(number)
   }
 
-  /** Told, if somebody watches, that it goes to this target. */
+  /** Records in the trace, if there is one, that the message goes to this target. */
   traceTo(target: SessionTarget): Trace | null {
     const { trace } = this.httpRequest.exchange
     trace?.recordMcpMessage(this.message.method, target.name)
     return trace
   }
 
-  /** Asks a target on the call's behalf; after a cancel the waiter hears nothing. */
+  /** Sends a request to a target for this call; after a cancel the waiter is not called. */
   sendToTarget(
     target: SessionTarget,
-    make: (idText: string) => Buffer,
+    encode: (idText: string) => Buffer,
     waiter: TargetResponseWaiter,
   ): number {
     const trace = this.traceTo(target)
-    const number: number = target.request(make, {
+    const number: number = target.request(encode, {
       trace,
       answered: (message) => {
         if (!this.#targetRequests.delete(number)) return
-        this.#code = message.error === null ? undefined : rpcErrorCodeOf(message, message.error)
+        this.#errorCode =
+          message.error === null ? undefined : rpcErrorCodeOf(message, message.error)
         waiter.answered(message)
       },
       failed: (reason, reply) => {
@@ -106,16 +106,16 @@ export class ClientCall {
     return number
   }
 
-  /** The waiter's wait is over, whatever the target says later. */
-  abandonTargetRequest(number: number, why: string): void {
+  /** Cancels one target request; a later answer to it is ignored. */
+  abandonTargetRequest(number: number, reason: string): void {
     const target = this.#targetRequests.get(number)
     this.#targetRequests.delete(number)
-    target?.cancel(number, why, this.httpRequest.exchange.trace)
+    target?.cancel(number, reason, this.httpRequest.exchange.trace)
   }
 
-  /** What the target asked last has said. */
+  /** Answers with the response of the last target asked. */
   answer(bytes: Buffer): void {
-    if (this.#code !== undefined) this.#recordFacts(this.#code)
+    if (this.#errorCode !== undefined) this.#recordFacts(this.#errorCode)
     this.#finish(bytes)
   }
 
@@ -128,40 +128,41 @@ export class ClientCall {
     this.#finish(Buffer.from(formatRpcError(this.idText, error)))
   }
 
-  /** With an HTTP status of its own where nothing else is in the answer. */
+  /** Answers with an HTTP error status if this call is the only one of its response. */
   refuse(status: number, error: RpcError): void {
     this.#recordFacts(error.code, error.message)
     if (this.channel.openCalls > 1) return this.error(error)
     this.relay(createRpcRefusal(status, error, this.idText), error)
   }
 
-  /** A remote target's own words, where they can still be the whole answer. */
-  relay(reply: Reply, otherwise: RpcError): void {
+  /** Relays an HTTP reply if it can still be the whole response; answers with `fallback` otherwise. */
+  relay(reply: Reply, fallback: RpcError): void {
     if (this.channel.openCalls === 1 && this.channel.refuse(reply)) return this.#finish(null)
     reply.body.cancel()
-    this.error(otherwise)
+    this.error(fallback)
   }
 
+  /** A target request failed; `reply` is the HTTP error of a remote target, if any. */
   failed(reason: string, reply: Reply | null, target: string): void {
     const error = { code: RPC_CODES.server, message: reason, data: { target } }
     if (reply === null) return this.error(error)
-    // 404 would tell the client that its session here is gone.
+    // A 404 would mean to the client that its session with the gateway is gone.
     if (this.#owner.hasOneTarget && reply.head.status !== 404)
       return this.relay(removeSessionHeaders(reply), error)
     reply.body.cancel()
     this.error(error)
   }
 
-  /** Nobody waits for the answer any more; `trace` is that of the request that says so, where another one does. */
-  cancel(why: string, trace: Trace | null = this.httpRequest.exchange.trace): void {
-    // Where an error ended the client's wait, it says more.
-    const reason = this.httpRequest.exchange.error?.message ?? why
-    for (const [number, target] of this.#targetRequests) target.cancel(number, reason, trace)
+  /** The client no longer waits; `trace` is that of the HTTP request that cancelled the call. */
+  cancel(reason: string, trace: Trace | null = this.httpRequest.exchange.trace): void {
+    // An error of the exchange is the more precise reason.
+    const cause = this.httpRequest.exchange.error?.message ?? reason
+    for (const [number, target] of this.#targetRequests) target.cancel(number, cause, trace)
     this.#targetRequests.clear()
     this.#finish(null)
   }
 
-  /** For the log; the target's own words stay out of it. */
+  /** Facts for the access log; error texts of targets are not logged. */
   #recordFacts(errorCode: number | undefined, text?: string): void {
     const { exchange } = this.httpRequest
     const errorText = text?.slice(0, MAX_LOGGED_LENGTH)
@@ -171,20 +172,20 @@ export class ClientCall {
   #finish(answer: Buffer | null): void {
     if (this.#state === 'over') return
     this.#state = 'over'
-    this.#after?.()
+    this.#onOver?.()
     this.#owner.answered(this, answer)
   }
 }
 
-/** What belongs between the gateway and its target is not for the client. */
+const SESSION_HEADERS = ['mcp-session-id', 'mcp-protocol-version', 'set-cookie']
+
+/** Removes headers that concern only the gateway's session with the target. */
 function removeSessionHeaders(reply: Reply): Reply {
   for (const [name] of [...reply.head.entries()])
     if (SESSION_HEADERS.includes(name) || name.startsWith('access-control-'))
       reply.head.remove(name)
   return reply
 }
-
-const SESSION_HEADERS = ['mcp-session-id', 'mcp-protocol-version', 'set-cookie']
 
 function rpcErrorCodeOf(message: RpcMessage, error: ByteSpan): number | undefined {
   const { code }: { code?: unknown } = JSON.parse(message.text(error)) ?? {}
@@ -198,7 +199,7 @@ function progressTokenOf({ bytes, params }: RpcMessage): string {
   return normalizeProgressToken(bytes, token)
 }
 
-/** A progress token in one writing, for targets send it back in a hand of their own: `1.0` as `1`. '' for none. */
+/** Normalizes a progress token, as targets may send `1.0` back as `1`. Empty if there is none. */
 export function normalizeProgressToken(bytes: Buffer, span: ByteSpan | undefined): string {
   if (span === undefined) return ''
   const text = readJsonString(bytes, span)

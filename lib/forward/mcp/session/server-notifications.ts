@@ -1,5 +1,4 @@
-// What crosses a session without being asked for: notifications both ways, and the targets' own requests with the
-// client's answers to them.
+// Notifications in both directions of a session, and requests from targets to the client with their answers.
 
 import type { Trace } from '../../../core/trace-events.ts'
 import { applyEdits } from '../../../text/json-edit.ts'
@@ -30,14 +29,14 @@ const PROGRESS = 'notifications/progress'
 export class ServerNotifications {
   readonly #session: McpSession
   readonly #serverRequests = new ServerRequests()
-  /** Whether the client has said so; a target that starts again must hear it then. */
-  #client: 'greeting' | 'initialized' = 'greeting'
+  /** Whether the client sent `notifications/initialized`, which a restarted target must get again. */
+  #client: 'initializing' | 'initialized' = 'initializing'
 
   constructor(session: McpSession) {
     this.#session = session
   }
 
-  /** A target said something unasked; `number` is the request it came with, or 0. */
+  /** Handles a target's notification or request; `number` is the request whose response carried it, or 0. */
   receiveFromTarget(target: SessionTarget, message: RpcMessage, number: number): void {
     if (message.kind === 'request') return this.#forwardServerRequest(target, message, number)
     if (message.method === CANCELLED) return this.#withdrawServerRequest(target, message)
@@ -51,13 +50,13 @@ export class ServerNotifications {
     this.#channelFor(target, message, number).sendMessage(applyEdits(message.bytes, edits))
   }
 
-  /** The client said something that is no request. */
+  /** Handles a notification or response from the client. */
   receiveFromClient(message: RpcMessage, trace: Trace | null): void {
     if (message.kind === 'response') return this.#forwardClientAnswer(message, trace)
-    if (message.method === CANCELLED) return this.#cancel(message, trace)
+    if (message.method === CANCELLED) return this.#cancelCall(message, trace)
     const { targets, group } = this.#session
     if (message.method === PROGRESS && group.names.style !== 'plain')
-      return this.#progress(message, trace)
+      return this.#forwardProgress(message, trace)
     if (message.method === INITIALIZED) this.#client = 'initialized'
     for (const target of targets) {
       trace?.recordMcpMessage(message.method, target.name)
@@ -65,9 +64,9 @@ export class ServerNotifications {
     }
   }
 
-  /** A target has begun anew: it hears what it had heard before. */
+  /** Repeats the client's setup to a restarted target and tells the client that its lists changed. */
   restoreTarget(target: SessionTarget, trace: Trace | null = null): void {
-    if (this.#client === 'greeting') return
+    if (this.#client === 'initializing') return
     target.notify(encodeRpcNotification(INITIALIZED, '{}'), trace)
     this.#session.clientSetup.replayTo(target, trace)
     for (const name of ['tools', 'prompts', 'resources'])
@@ -77,12 +76,12 @@ export class ServerNotifications {
         )
   }
 
-  /** No client will say so. */
+  /** For stateless requests, whose client never sends `notifications/initialized`. */
   assumeInitialized(): void {
     this.#client = 'initialized'
   }
 
-  /** A target is gone, and its questions with it. */
+  /** A target went down: cancels its requests at the client. */
   dropTarget(target: SessionTarget): void {
     for (const { number, channel } of this.#serverRequests.dropTarget(target)) {
       const params = JSON.stringify({ requestId: number, reason: target.reason })
@@ -92,10 +91,10 @@ export class ServerNotifications {
 
   #forwardServerRequest(target: SessionTarget, message: RpcMessage, number: number): void {
     const channel = this.#channelFor(target, message, number)
-    const stale = this.#serverRequests.findStale()
+    const stale = this.#serverRequests.takeStale()
     if (stale !== undefined) stale.target.notify(encodeTooManyRequests(stale.idText))
-    const ask = this.#serverRequests.add({ target, idText: message.idText, channel })
-    if (ask === null) return target.notify(encodeTooManyRequests(message.idText))
+    const requestNumber = this.#serverRequests.add({ target, idText: message.idText, channel })
+    if (requestNumber === null) return target.notify(encodeTooManyRequests(message.idText))
     const { names } = this.#session.group
     const value = message.params
     const edits =
@@ -108,53 +107,53 @@ export class ServerNotifications {
               places: [RELATED_TASK_PATH],
             }),
           ]
-    channel.sendMessage(message.withId(String(ask), ...edits))
+    channel.sendMessage(message.withId(String(requestNumber), ...edits))
   }
 
   #forwardClientAnswer(message: RpcMessage, trace: Trace | null): void {
-    const ask = this.#serverRequests.take(message.idText)
-    if (ask === undefined) return
+    const request = this.#serverRequests.take(message.idText)
+    if (request === undefined) return
     const value = message.result
     const places = [RELATED_TASK_PATH]
     const { names } = this.#session.group
     const edits = value === null ? [] : createTargetNameEdits(names, message, { value, places })
-    trace?.recordMcpMessage(message.kind, ask.target.name)
-    ask.target.notify(message.withId(ask.idText, ...edits), trace)
+    trace?.recordMcpMessage(message.kind, request.target.name)
+    request.target.notify(message.withId(request.idText, ...edits), trace)
   }
 
-  /** A target takes a request of its own back. */
+  /** A target cancels its own request. */
   #withdrawServerRequest(target: SessionTarget, message: RpcMessage): void {
     const span = message.param('requestId')
     if (span === undefined) return
-    const ask = this.#serverRequests.withdraw(target, message.text(span))
-    if (ask === undefined) return
-    const edit = { ...span, text: String(ask.number) }
-    this.#openChannelFor(ask.channel).sendMessage(applyEdits(message.bytes, [edit]))
+    const request = this.#serverRequests.withdraw(target, message.text(span))
+    if (request === undefined) return
+    const edit = { ...span, text: String(request.number) }
+    this.#openChannelFor(request.channel).sendMessage(applyEdits(message.bytes, [edit]))
   }
 
-  /** The client may still be at a question when the call is over that brought it. */
+  /** The client may still work on a server request after the call whose channel carried it is over. */
   #openChannelFor(channel: ClientChannel): ClientChannel {
     return channel.state === 'over' ? this.#session.standalone : channel
   }
 
-  #cancel(message: RpcMessage, trace: Trace | null): void {
+  #cancelCall(message: RpcMessage, trace: Trace | null): void {
     const span = message.param('requestId')
     const idText = span === undefined ? '' : message.text(span)
     for (const call of this.#session.calls)
-      // MCP: `initialize` is not to be cancelled.
+      // MCP: `initialize` must not be cancelled.
       if (call.idText === idText && call.message !== this.#session.initializeMessage)
         return call.cancel(message.textParam('reason') ?? 'cancelled by the client', trace)
   }
 
-  #progress(message: RpcMessage, trace: Trace | null): void {
-    const to = parseClientToken(message)
-    const target = to === null ? undefined : this.#session.target(to.target)
-    if (to === null || target === undefined) return
+  #forwardProgress(message: RpcMessage, trace: Trace | null): void {
+    const token = parseClientToken(message)
+    const target = token === null ? undefined : this.#session.target(token.target)
+    if (token === null || target === undefined) return
     trace?.recordMcpMessage(message.method, target.name)
-    target.notify(applyEdits(message.bytes, [to.edit]), trace)
+    target.notify(applyEdits(message.bytes, [token.edit]), trace)
   }
 
-  /** A list that changed may have other owners now. */
+  /** In a changed list, a name may belong to another target. */
   #forgetNames(method: string): void {
     const { directory } = this.#session
     if (method === 'notifications/tools/list_changed') directory.forget('tool')
@@ -163,8 +162,8 @@ export class ServerNotifications {
   }
 
   /**
-   * Where a message of a target's goes. A child does not say to which call it belongs, unless it is progress; with one
-   * call under way it is that one's.
+   * Selects the channel for a target's message. A child process does not name the call, except in progress
+   * notifications; if one call waits for the target, the message belongs to that call.
    */
   #channelFor(target: SessionTarget, message: RpcMessage, number: number): ClientChannel {
     const { standalone, calls } = this.#session
@@ -172,14 +171,15 @@ export class ServerNotifications {
     const own = number === 0 ? undefined : open.find((call) => call.hasTargetRequest(number))
     if (own !== undefined) return own.channel
     if (SESSION_NOTIFICATIONS.has(message.method)) return standalone
-    if (message.method === PROGRESS) return this.#progressOf(target, message, open) ?? standalone
+    if (message.method === PROGRESS)
+      return this.#progressChannel(target, message, open) ?? standalone
     const waiting = open.filter((call) => call.waitsFor(target))
     const last = waiting.at(-1)
-    const isAlonesBetter = waiting.length > 1 && standalone.state === 'open'
-    return last === undefined || isAlonesBetter ? standalone : last.channel
+    const isAmbiguous = waiting.length > 1 && standalone.state === 'open'
+    return last === undefined || isAmbiguous ? standalone : last.channel
   }
 
-  #progressOf(
+  #progressChannel(
     target: SessionTarget,
     message: RpcMessage,
     open: readonly ClientCall[],
@@ -198,65 +198,64 @@ function encodeTooManyRequests(idText: string): Buffer {
   return Buffer.from(formatRpcError(idText, error))
 }
 
-// Requests of targets to the client (sampling, elicitation, roots, ping): each gets a number of the session's, so that
-// ids of several targets never meet, and the client's answer finds its way back.
-
+/** A request from a target to the client: sampling, elicitation, roots or ping. */
 export interface ServerRequest {
   readonly target: SessionTarget
-  /** The id as the target wrote it. */
+  /** The id as the target sent it, as JSON text. */
   readonly idText: string
   readonly channel: ClientChannel
 }
 
+/** Open server requests by a number of the session, so that the ids of several targets cannot collide. */
 class ServerRequests {
   readonly #open = new Map<number, ServerRequest>()
-  #last = 0
+  #lastNumber = 0
 
-  /** The number it goes to the client under, or null when too many wait. */
-  add(ask: ServerRequest): number | null {
+  /** Returns the id for the client, or null when too many requests wait. */
+  add(request: ServerRequest): number | null {
     if (this.#open.size >= MAX_SERVER_REQUESTS) return null
-    this.#open.set(++this.#last, ask)
-    return this.#last
+    this.#open.set(++this.#lastNumber, request)
+    return this.#lastNumber
   }
 
-  /** When there is no room for another: the oldest one that came with a call which is over, for good. */
-  findStale(): ServerRequest | undefined {
+  /** When the bound is reached: removes the oldest request whose call is over. */
+  takeStale(): ServerRequest | undefined {
     if (this.#open.size < MAX_SERVER_REQUESTS) return undefined
-    for (const [number, ask] of this.#open)
-      if (ask.channel.state === 'over') {
+    for (const [number, request] of this.#open)
+      if (request.channel.state === 'over') {
         this.#open.delete(number)
-        return ask
+        return request
       }
     return undefined
   }
 
-  /** What an answer of the client's belongs to; it is not open any more. */
+  /** Removes the request that a client's answer belongs to. */
   take(idText: string): ServerRequest | undefined {
     const number = Number(idText)
-    const ask = this.#open.get(number)
+    const request = this.#open.get(number)
     this.#open.delete(number)
-    return ask
+    return request
   }
 
-  /** A target takes its request back. */
+  /** Removes a request that its target cancelled. */
   withdraw(
     target: SessionTarget,
     idText: string,
   ): { number: number; channel: ClientChannel } | undefined {
-    for (const [number, ask] of this.#open)
-      if (ask.target === target && ask.idText === idText) {
+    for (const [number, request] of this.#open)
+      if (request.target === target && request.idText === idText) {
         this.#open.delete(number)
-        return { number, channel: ask.channel }
+        return { number, channel: request.channel }
       }
     return undefined
   }
 
-  /** A target is gone: nobody waits for the answers to these. */
+  /** Removes all requests of a target that went down. */
   dropTarget(target: SessionTarget): { number: number; channel: ClientChannel }[] {
     const dropped: { number: number; channel: ClientChannel }[] = []
-    for (const [number, ask] of this.#open)
-      if (ask.target === target && this.#open.delete(number))
-        dropped.push({ number, channel: ask.channel })
+    for (const [number, request] of this.#open)
+      if (request.target === target && this.#open.delete(number))
+        dropped.push({ number, channel: request.channel })
     return dropped
   }
 }

@@ -1,4 +1,4 @@
-// One client's session: its targets, its calls, and the channels on which it is answered.
+// One client session: its targets, its open calls, and the channels that carry the responses.
 
 import { errorStackOf } from '../../../core/errors.ts'
 import type { Exchange } from '../../../core/exchange.ts'
@@ -27,54 +27,72 @@ import { ServerNotifications } from './server-notifications.ts'
 import { ClientSetup, SessionTarget } from './target.ts'
 import type { SessionTargetOwner } from './target.ts'
 
-/** `new`: its client has not sent `initialize`. `greeting`: no target has answered it yet. */
+/** `new`: the client has not sent `initialize`. `greeting`: `initialize` is not answered yet. */
 type McpSessionState = 'new' | 'greeting' | 'open' | 'ended'
 
-/** The first version whose clients know events without data. */
+/** The first protocol version whose clients accept events without data. */
 const PRIMING_VERSION = '2025-11-25'
+
+/** What a session knows about its client. */
+export interface SessionClient {
+  readonly principal: string
+  /** The principal, or the client address without authentication: the key of per-client limits. */
+  readonly client: string
+  readonly fields: ForwardedHeadersFor
+}
+
+export interface McpSessionOwner {
+  ended(session: McpSession, reason: string): void
+}
 
 export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepable {
   readonly id: string
   readonly group: McpGroup
-  /** The client's `initialize`, with which every start of a target begins. */
+  /** The client's `initialize`, which is sent at every start of a target. */
   initializeMessage: RpcMessage
   readonly targets: readonly SessionTarget[]
   readonly clientSetup = new ClientSetup()
   readonly directory = new NameDirectory()
   readonly calls = new OpenClientCalls()
   readonly started = performance.now()
-  /** Who may use it: see principal.ts. */
+  /** The principal that may use the session: see session-principal.ts. */
   readonly principal: string
-  /** Whose share of child processes it has. */
+  /** The key of per-client limits. */
   readonly client: string
-  /** What remote targets hear of the client's latest request. */
+  /** Headers of the client's latest request for remote targets. */
   fields: SessionClient['fields']
-  /** As targets and client agreed. */
+  /** The negotiated protocol version. */
   version = ''
   readonly #owner: McpSessionOwner
   readonly #notifications: ServerNotifications
   readonly #channels: ClientChannels
   #state: McpSessionState = 'new'
   #transport: 'streamable' | 'old' = 'streamable'
-  /** Why it ends with its last call, or ''. */
+  /** Why the session ends after its last call; empty if it does not. */
   #retireReason = ''
   #lastNumber = 0
+  /** Time of the last activity. */
   used = performance.now()
-  /** What became of the client's stand-alone stream. */
+  /** The client's stand-alone stream. */
   #stream: 'none' | 'open' | 'gone' = 'none'
 
-  constructor(group: McpGroup, greeting: RpcMessage, about: SessionClient, owner: McpSessionOwner) {
+  constructor(
+    group: McpGroup,
+    initialize: RpcMessage,
+    client: SessionClient,
+    owner: McpSessionOwner,
+  ) {
     this.id = group.newId()
     this.group = group
-    this.initializeMessage = greeting
-    this.fields = about.fields
-    this.principal = about.principal
-    this.client = about.client
+    this.initializeMessage = initialize
+    this.fields = client.fields
+    this.principal = client.principal
+    this.client = client.client
     this.#owner = owner
     this.#channels = new ClientChannels(this, group.histories)
     this.#notifications = new ServerNotifications(this)
     this.targets = group.config.targets.map(
-      ({ name }) => new SessionTarget(name, this.#targetOwner(name)),
+      ({ name }) => new SessionTarget(name, this.#createTargetOwner(name)),
     )
   }
 
@@ -86,7 +104,7 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     return this.#transport
   }
 
-  /** For the log: enough to tell sessions apart, too little to use one. */
+  /** A prefix of the id for the log, too short to be used as the id. */
   get label(): string {
     return this.id.slice(0, 8)
   }
@@ -95,12 +113,11 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     return this.version >= PRIMING_VERSION
   }
 
-  /** What it holds; nothing of it once it has ended. */
+  /** Counts of what the session holds; all are 0 after its end. */
   get counts(): ClientChannels['counts'] & { readonly calls: number } {
     return { calls: this.calls.size, ...this.#channels.counts }
   }
 
-  /** The stand-alone channel. */
   get standalone(): ClientChannel {
     return this.#channels.standalone
   }
@@ -117,85 +134,82 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     return this.targets.find((target) => target.name === name)
   }
 
-  /** Answers the `initialize` it was made for; `fields` go out with a session that came about. */
-  begin(visit: McpHttpRequest, fields: ClientChannel['fields']): void {
+  /** Starts the targets and answers `initialize`; `fields` are response headers if the session starts. */
+  begin(httpRequest: McpHttpRequest, fields: ClientChannel['fields']): void {
     this.#state = 'greeting'
-    this.recordFacts(visit.exchange, { methodName: this.initializeMessage.method })
-    const channel = this.#channelFor(visit, Number.MAX_SAFE_INTEGER)
-    const call = this.#add(this.initializeMessage, visit, channel)
-    initializeTargets(this, call, (isThere) => {
+    this.recordFacts(httpRequest.exchange, { methodName: this.initializeMessage.method })
+    const channel = this.#channelFor(httpRequest, Number.MAX_SAFE_INTEGER)
+    const call = this.#addCall(this.initializeMessage, httpRequest, channel)
+    initializeTargets(this, call, (isStarted) => {
       if (this.#state === 'ended') return
       this.#state = 'open'
-      this.version = this.#agreedVersion()
-      if (isThere) return this.#begun(channel, fields)
-      // The caller still has its answer to give.
-      queueMicrotask(() => this.end('its targets did not come up'))
+      const versions = this.targets.flatMap(({ profile }) => profile?.version ?? [])
+      this.version = versions.toSorted()[0] ?? ''
+      // Later, because the caller sends its answer after this callback.
+      if (!isStarted) return queueMicrotask(() => this.end('the targets did not start'))
+      channel.fields = fields
+      const logFields = ['backend', this.group.key, 'version', this.version]
+      this.#logEvent(this.allowsResume ? 'info' : 'debug', 'session started', logFields)
     })
   }
 
-  #begun(channel: ClientChannel, sent: ClientChannel['fields']): void {
-    channel.fields = sent
-    const fields = ['backend', this.group.key, 'version', this.version]
-    this.#logEvent(this.allowsResume ? 'info' : 'debug', 'session started', fields)
-  }
-
-  /** A target that came up after the others had answered for all. */
+  /** A target started after `initialize` was answered without it. */
   targetJoined(target: SessionTarget): void {
     this.#notifications.restoreTarget(target)
   }
 
-  /** Targets whose part is missing from an answer. */
+  /** Logs the targets that are missing from a response. */
   notifyOfFailures(failures: readonly TargetFailure[]): void {
     for (const { target, reason } of failures)
       this.#logEvent('warn', 'target left out', ['target', target, 'reason', reason])
   }
 
-  /** Messages of a client that has no session: each target is started when it is needed. */
-  serveWithoutSession(messages: readonly RpcMessage[], visit: McpHttpRequest): void {
+  /** Serves the messages of a client without a session: each target is started when it is needed. */
+  serveWithoutSession(messages: readonly RpcMessage[], httpRequest: McpHttpRequest): void {
     this.#state = 'open'
     this.#notifications.assumeInitialized()
-    this.receive(messages, visit)
+    this.receive(messages, httpRequest)
   }
 
-  /** The transport of 2024-11-05: this stream brings everything, and POSTs to `endpoint` are merely accepted. */
+  /** Serves the transport of 2024-11-05: the stream carries every message; POSTs go to `endpoint` and get a 202. */
   serveLegacy(attempt: Attempt, endpoint: string): void {
     this.#transport = 'old'
     this.#stream = 'open'
-    // Everything comes by it, and there is no other way to the rest.
-    this.standalone.whenSlow = 'press'
+    // The stream carries all responses and cannot be resumed, so it must not be cut.
+    this.standalone.whenSlow = 'pause'
     this.standalone.eventIds = 'none'
     this.standalone.attach(attempt)
     this.standalone.sendTransportEvent(`event: endpoint\ndata: ${endpoint}\n\n`)
   }
 
-  /** The `initialize` of such a client. */
-  initializeLegacy(greeting: RpcMessage, visit: McpHttpRequest): void {
-    this.initializeMessage = greeting
-    this.begin(visit, [])
-    visit.attempt.answer(createAcceptedReply())
+  /** Handles `initialize` on the transport of 2024-11-05. */
+  initializeLegacy(initialize: RpcMessage, httpRequest: McpHttpRequest): void {
+    this.initializeMessage = initialize
+    this.begin(httpRequest, [])
+    httpRequest.attempt.answer(createAcceptedReply())
   }
 
-  /** Messages of one POST. */
-  receive(messages: readonly RpcMessage[], visit: McpHttpRequest): void {
-    const { exchange, attempt } = visit
+  /** Handles the messages of one POST. */
+  receive(messages: readonly RpcMessage[], httpRequest: McpHttpRequest): void {
+    const { exchange, attempt } = httpRequest
     this.used = performance.now()
     this.recordFacts(exchange, { methodName: messages[0]?.method || undefined })
     const requests = messages.filter(({ kind }) => kind === 'request')
-    const full = this.calls.checkRoomFor(requests)
-    if (full !== null) {
+    const tooMany = this.calls.checkRoomFor(requests)
+    if (tooMany !== null) {
       this.group.refusals.count('sessionCalls', MAX_SESSION_CALLS)
-      return attempt.answer(createRpcRefusal(503, full, requests[0]?.idText))
+      return attempt.answer(createRpcRefusal(503, tooMany, requests[0]?.idText))
     }
-    for (const one of messages)
-      if (one.kind !== 'request') this.#notifications.receiveFromClient(one, exchange.trace)
+    for (const message of messages)
+      if (message.kind !== 'request') this.#notifications.receiveFromClient(message, exchange.trace)
     if (requests.length === 0) return attempt.answer(createAcceptedReply())
-    const channel = this.#channelFor(visit, HEAD_DELAY_MS)
-    for (const call of requests.map((message) => this.#add(message, visit, channel)))
+    const channel = this.#channelFor(httpRequest, HEAD_DELAY_MS)
+    for (const call of requests.map((message) => this.#addCall(message, httpRequest, channel)))
       dispatchRequest(this, call)
     if (channel === this.standalone) attempt.answer(createAcceptedReply())
   }
 
-  /** A GET: the stand-alone stream, or the rest of one that broke. */
+  /** Handles a GET: the stand-alone stream, or the rest of a stream that broke. */
   listen(attempt: Attempt, lastEventId: string | undefined): void {
     this.used = performance.now()
     const [number, order] = parseEventId(lastEventId)
@@ -203,7 +217,7 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     if (channel === undefined || (lastEventId !== undefined && !channel.hasSent(order))) {
       const events = channel === undefined ? this.#channels.history.eventsAfter(number, order) : []
       if (events.length > 0) return replayEvents(attempt, events)
-      const message = `nothing is known of Last-Event-ID ${lastEventId}`
+      const message = `unknown Last-Event-ID ${lastEventId}`
       return attempt.answer(createRpcRefusal(400, { code: RPC_CODES.server, message }))
     }
     this.#channels.readerReturned(channel)
@@ -215,24 +229,25 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
       for (const target of this.targets) target.listen(this.fields(target.name))
   }
 
-  /** Facts for the log. */
-  recordFacts(exchange: Exchange, more: Partial<McpFacts>): void {
-    exchange.addFacts({ mcp: Object.assign({}, exchange.facts?.mcp, { sessionId: this.id }, more) })
+  /** Adds facts for the access log. */
+  recordFacts(exchange: Exchange, facts: Partial<McpFacts>): void {
+    const mcp = Object.assign({}, exchange.facts?.mcp, { sessionId: this.id }, facts)
+    exchange.addFacts({ mcp })
   }
 
-  /** It ends with its last call. */
+  /** Ends the session after its last call. */
   retire(reason: string): void {
     this.#retireReason = reason
     if (this.calls.size === 0) this.end(reason)
   }
 
-  /** The process stops: what would never end by itself does. An old client has its answers by that stream, too. */
+  /** The process stops: closes the stand-alone stream, but on the old transport only after the last call. */
   drain(reason: string): void {
     if (this.#transport === 'old') this.retire(reason)
     else this.standalone.close()
   }
 
-  /** Ends everything that belongs to it. */
+  /** Ends the session with its calls, streams and targets. */
   end(reason: string): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
@@ -255,19 +270,19 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     if (this.#retireReason !== '' && this.calls.size === 0) this.end(this.#retireReason)
   }
 
-  /** The client closed a stream: the targets hear that nobody waits (demand 33). */
+  /** The client closed a stream: its calls are cancelled at the targets (demand 33). */
   channelAbandoned(channel: ClientChannel): void {
     this.used = performance.now()
     for (const call of this.calls)
       if (call.channel === channel) call.cancel('the client closed the stream')
-    // Without its first answer there is no session to come back to.
-    if (this.#state === 'greeting') this.end('its client left before it began')
+    // The client does not know the session id before the answer to `initialize`.
+    if (this.#state === 'greeting') this.end('the client disconnected before the session started')
   }
 
   standaloneReaderLeft(): void {
     this.used = performance.now()
     this.#stream = 'gone'
-    if (this.#transport === 'old') this.end('its client closed the stream')
+    if (this.#transport === 'old') this.end('the client closed the stream')
   }
 
   readersTooSlow(): void {
@@ -292,40 +307,35 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     if (this.calls.size > 0 || this.#stream === 'open') return
     const idle = now - this.used
     if (idle > sessionTtl) this.end('idle')
-    else if (this.#stream === 'gone' && idle > goneTtl) this.end('its client is gone')
+    else if (this.#stream === 'gone' && idle > goneTtl) this.end('the client disconnected')
   }
 
-  #channelFor({ exchange, attempt }: McpHttpRequest, patience: number): ClientChannel {
+  #channelFor({ exchange, attempt }: McpHttpRequest, headDelay: number): ClientChannel {
     if (this.#transport === 'old') return this.standalone
-    const channel = this.#channels.open(attempt, patience)
+    const channel = this.#channels.open(attempt, headDelay)
     exchange.pendingCall = { cancel: () => channel.abandon() }
     return channel
   }
 
-  #add(message: RpcMessage, visit: McpHttpRequest, channel: ClientChannel): ClientCall {
-    const call = new ClientCall(message, visit, channel, this)
+  #addCall(message: RpcMessage, httpRequest: McpHttpRequest, channel: ClientChannel): ClientCall {
+    const call = new ClientCall(message, httpRequest, channel, this)
     this.calls.add(call)
     channel.openCalls++
     return call
   }
 
-  #agreedVersion(): string {
-    const versions = this.targets.flatMap(({ profile }) => profile?.version ?? [])
-    return versions.toSorted()[0] ?? ''
-  }
-
-  #targetOwner(name: string): SessionTargetOwner {
+  #createTargetOwner(name: string): SessionTargetOwner {
     return {
       label: this.label,
       initializeMessage: () => this.initializeMessage,
       startTimeout: this.group.limits.startTimeout,
       fields: () => this.fields(name),
       nextNumber: () => ++this.#lastNumber,
-      openLink: (one, owner) => this.group.openLink(one, owner),
+      openLink: (targetName, owner) => this.group.openLink(targetName, owner),
       messageReceived: (target, message, number) =>
         this.#notifications.receiveFromTarget(target, message, number),
       targetRestarted: (target, trace) => this.#notifications.restoreTarget(target, trace),
-      targetDown: (target, reason, whose) => this.#targetDown(target, reason, whose),
+      targetDown: (target, reason, fault) => this.#targetDown(target, reason, fault),
       targetResponded: (target) => this.group.clearTargetFault(target.name),
       unexpectedError: (error) => this.#logUnexpectedError(error),
     }
@@ -336,9 +346,9 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     this.end('internal error')
   }
 
-  #targetDown(target: SessionTarget, reason: string, whose: 'client' | 'target'): void {
+  #targetDown(target: SessionTarget, reason: string, fault: 'client' | 'target'): void {
     if (this.#state === 'ended') return
-    if (whose === 'target') this.group.recordTargetFault(target.name, reason)
+    if (fault === 'target') this.group.recordTargetFault(target.name, reason)
     this.#logEvent('warn', 'target down', ['target', target.name, 'reason', reason])
     this.#notifications.dropTarget(target)
     if (this.targets.every(({ state }) => state === 'lost')) queueMicrotask(() => this.end(reason))
@@ -349,22 +359,7 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
   }
 }
 
-// What a session knows of its client, and whom it tells that it is over.
-
-export interface SessionClient {
-  readonly principal: string
-  /** The same or, where nobody is authenticated, where it comes from. */
-  readonly client: string
-  readonly fields: ForwardedHeadersFor
-}
-
-export interface McpSessionOwner {
-  /** It is over, for this reason. */
-  ended(session: McpSession, reason: string): void
-}
-
-// The calls of a session that wait for an answer, and how much they hold.
-
+/** The calls of a session that wait for an answer, with their size in bytes. */
 export class OpenClientCalls implements Iterable<ClientCall> {
   readonly #open = new Set<ClientCall>()
   #bytes = 0
@@ -382,7 +377,7 @@ export class OpenClientCalls implements Iterable<ClientCall> {
     if (this.#open.delete(call)) this.#bytes -= call.message.bytes.length
   }
 
-  /** Why these cannot wait as well, or null. */
+  /** Returns an error if these requests would exceed a bound. */
   checkRoomFor(requests: readonly RpcMessage[]): RpcError | null {
     if (this.#open.size + requests.length > MAX_SESSION_CALLS)
       return {
@@ -400,8 +395,7 @@ export class OpenClientCalls implements Iterable<ClientCall> {
   }
 }
 
-// Where a client's request goes: to the target that owns what it names, to all of them, or to the only one.
-
+/** Sends a request to the target that owns the named item, to all targets, or to the only one. */
 function dispatchRequest(session: McpSession, call: ClientCall): void {
   const { method } = call.message
   if (LIST_METHODS.has(method)) return answerListRequest(session, call)

@@ -1,4 +1,4 @@
-// One target in one session: started with the session, asked by it, and started again, within bounds, when it is gone.
+// One target in one session: its start, its requests, and its restarts within bounds after a failure.
 
 import type { Trace } from '../../../core/trace-events.ts'
 import type { Reply } from '../../../core/types.ts'
@@ -19,16 +19,40 @@ import type {
   TracedMessage,
 } from '../target-link.ts'
 
-/** Who waits for a target's answer; hears one of the two, once. */
+/** Waits for a target's answer; exactly one of the two methods is called, once. */
 export interface TargetResponseWaiter {
-  /** Of the client's request, if somebody watches that. */
+  /** The trace of the client's request, if it is traced. */
   readonly trace?: Trace | null | undefined
   answered(message: RpcMessage): void
-  /** `reply` is what a remote target said instead of an answer, if it did; it must be relayed or cancelled. */
+  /** `reply` is the HTTP error of a remote target, if any; it must be relayed or cancelled. */
   failed(reason: string, reply: Reply | null): void
 }
 
-/** `fresh`: never started. `down`: may be started again. `lost`: will not be. */
+/** The session, as its targets see it. */
+export interface SessionTargetOwner {
+  /** Identifies the session in the log. */
+  readonly label: string
+  /** The client's `initialize`, which is sent at every start. */
+  initializeMessage(): RpcMessage
+  readonly startTimeout: number
+  /** Headers of the client's latest request for this target. */
+  fields(): ForwardedHeaders
+  /** Returns a request number that is unique in the session. */
+  nextNumber(): number
+  /** Opens a link, or returns the reason why the gateway does not. */
+  openLink(name: string, owner: TargetLinkOwner): TargetLink | string
+  /** A notification or request of the target. `number` is the request whose response carried it, or 0. */
+  messageReceived(target: SessionTarget, message: RpcMessage, number: number): void
+  /** The target answered `initialize` after a restart; `trace` is that of the request that caused it. */
+  targetRestarted(target: SessionTarget, trace: Trace | null): void
+  /** `fault` is `client` when a remote target refused the client's request, which is no fault of the target. */
+  targetDown(target: SessionTarget, reason: string, fault: 'client' | 'target'): void
+  /** The target sent a message or a refusal, so it is alive. */
+  targetResponded(target: SessionTarget): void
+  unexpectedError(error: unknown): void
+}
+
+/** `fresh`: never started. `down`: may be restarted. `lost`: will not be restarted. */
 type SessionTargetState = 'fresh' | 'starting' | 'ready' | 'down' | 'lost' | 'closed'
 
 const SESSION_TARGET_TRANSITIONS: Record<SessionTargetState, readonly SessionTargetState[]> = {
@@ -42,7 +66,7 @@ const SESSION_TARGET_TRANSITIONS: Record<SessionTargetState, readonly SessionTar
 
 interface PendingTargetRequest {
   readonly waiter: TargetResponseWaiter
-  /** As it was sent, so that it can be sent again to a session that had expired. */
+  /** Kept so that the request can be sent again after the remote session expired. */
   readonly bytes: Buffer
   readonly sent: 'first' | 'again'
   readonly traced: TracedMessage | null
@@ -52,22 +76,23 @@ export class SessionTarget {
   readonly name: string
   readonly #owner: SessionTargetOwner
   readonly #pending = new Map<number, PendingTargetRequest>()
-  /** Requests that wait for the start. */
+  /** Numbers of requests that wait for the start. */
   #queue: number[] = []
   #state: SessionTargetState = 'fresh'
   #link: TargetLink | null = null
   #profile: TargetProfile | null = null
   #reason = ''
   #restarts = 0
-  /** When it was last seen ready or gone, and when it may start again. */
-  #since = 0
+  /** When the target became ready, and the earliest time of its next restart. */
+  #readySince = 0
   #notBefore = 0
   #timer: NodeJS.Timeout | null = null
   #initializeNumber = 0
+  /** Counts links, so that late events of a previous link are ignored. */
   #generation = 0
-  /** With what to listen for messages of no call, once that was asked for. */
+  /** Headers for the stream of messages that belong to no request, once the client opened one. */
   #listening: ForwardedHeaders | null = null
-  /** Holds for a link that is opened meanwhile, too. */
+  /** Also applies to a link that is opened later. */
   #flow: 'running' | 'paused' = 'running'
 
   constructor(name: string, owner: SessionTargetOwner) {
@@ -79,25 +104,25 @@ export class SessionTarget {
     return this.#state
   }
 
-  /** What it answered to `initialize`; null until it did. */
+  /** The target's answer to `initialize`; null before it. */
   get profile(): TargetProfile | null {
     return this.#profile
   }
 
-  /** Why it is not there. */
+  /** Why the target is down. */
   get reason(): string {
     return this.#reason
   }
 
-  /** Sends a request under a number of the session's; `make` puts the number in. */
-  request(make: (idText: string) => Buffer, waiter: TargetResponseWaiter): number {
+  /** Sends a request under a new number of the session, and restarts the target if it is down. */
+  request(encode: (idText: string) => Buffer, waiter: TargetResponseWaiter): number {
     const number = this.#owner.nextNumber()
-    if (this.#state === 'fresh' || this.#state === 'down') this.#startAgain(waiter.trace ?? null)
+    if (this.#state === 'fresh' || this.#state === 'down') this.#restart(waiter.trace ?? null)
     if (this.#state !== 'ready' && this.#state !== 'starting') {
-      queueMicrotask(() => waiter.failed(this.#refusal(), null))
+      queueMicrotask(() => waiter.failed(this.#describeRefusal(), null))
       return number
     }
-    const bytes = make(String(number))
+    const bytes = encode(String(number))
     const traced = traceMessage(waiter.trace, this.name)
     this.#pending.set(number, { waiter, bytes, sent: 'first', traced })
     if (this.#state === 'ready') this.#send(bytes, number, traced)
@@ -105,23 +130,23 @@ export class SessionTarget {
     return number
   }
 
-  /** A notification or an answer: only a target that is there gets it. */
+  /** Sends a notification or an answer; dropped unless the target is ready. */
   notify(bytes: Buffer, trace: Trace | null = null): void {
     if (this.#state === 'ready') this.#send(bytes, 0, traceMessage(trace, this.name))
   }
 
-  /** The client lost interest in a request; `trace` is that of the request that says so. */
-  cancel(number: number, why: string, trace: Trace | null = null): void {
+  /** Cancels a request at the target; `trace` is that of the HTTP request that cancelled it. */
+  cancel(number: number, reason: string, trace: Trace | null = null): void {
     const pending = this.#pending.get(number)
     if (pending === undefined) return
     this.#pending.delete(number)
-    pending.traced?.failed(why)
+    pending.traced?.failed(reason)
     trace?.recordMcpMessage('notifications/cancelled', this.name)
-    this.notify(encodeCancelledNotification(number, why), trace)
+    this.notify(encodeCancelledNotification(number, reason), trace)
     this.#link?.forgetRequest(number)
   }
 
-  /** Its session ends: for those who watch, before they hear that all is over. */
+  /** Records the end of the session in the traces of open requests, before those traces end. */
   traceSessionEnd(reason: string): void {
     for (const { traced } of this.#pending.values()) traced?.failed(reason)
   }
@@ -141,17 +166,17 @@ export class SessionTarget {
     this.#link?.resume()
   }
 
-  /** Starts it; `waiter` hears its answer to `initialize`. */
+  /** Starts the target; `waiter` gets the answer to `initialize`. */
   start(waiter: TargetResponseWaiter): void {
     this.#start(waiter, waiter.trace ?? null)
   }
 
-  /** Without a waiter it is one of its own accord, for the requests that wait. */
+  /** Opens a link and sends `initialize`. A restart has no waiter: the queued requests wait for it. */
   #start(waiter: TargetResponseWaiter | null, trace: Trace | null): void {
     this.#move('starting')
     const link = this.#owner.openLink(this.name, this.#createLinkOwner())
     if (typeof link === 'string') {
-      // Not the target's doing: it is not held against it.
+      // The gateway refused, so the attempt does not count as a restart of the target.
       this.#restarts = Math.max(0, this.#restarts - 1)
       this.#goDown(link, waiter)
       this.#notBefore = 0
@@ -171,15 +196,15 @@ export class SessionTarget {
     this.#failAll(this.#reason)
   }
 
-  /** Listens to one link; what an earlier one still says is not heard. */
+  /** Creates the owner of one link; events of an earlier link are ignored. */
   #createLinkOwner(): TargetLinkOwner {
     const generation = ++this.#generation
     const isCurrent = (): boolean => generation === this.#generation
-    const guarded = (act: () => void): void => {
+    const guarded = (handle: () => void): void => {
       try {
-        act()
+        handle()
       } catch (error) {
-        // A fault of ours costs this session, and no other.
+        // An internal error ends this session only.
         this.#owner.unexpectedError(error)
       }
     }
@@ -204,11 +229,11 @@ export class SessionTarget {
   #received(message: RpcMessage, number: number): void {
     this.#owner.targetResponded(this)
     if (message.kind !== 'response') return this.#owner.messageReceived(this, message, number)
-    const answered = Number(message.idText)
-    const pending = this.#pending.get(answered)
-    // An answer to what was cancelled, or to nothing.
+    const answeredNumber = Number(message.idText)
+    const pending = this.#pending.get(answeredNumber)
+    // The request was cancelled or never sent.
     if (pending === undefined) return
-    this.#pending.delete(answered)
+    this.#pending.delete(answeredNumber)
     pending.traced?.answered()
     pending.waiter.answered(message)
   }
@@ -222,11 +247,11 @@ export class SessionTarget {
     pending.waiter.failed(reason, reply)
   }
 
-  /** The request was not done: it goes out again when the session there has begun anew, once. */
+  /** The remote session expired: the request is sent again, once, after a new `initialize`. */
   #expired(number: number): void {
     const pending = this.#pending.get(number)
     if (pending?.sent === 'again')
-      return this.#failed(number, `target '${this.name}' knows no session`, null)
+      return this.#failed(number, `target '${this.name}' does not know the session`, null)
     if (this.#state === 'ready') {
       this.#move('starting')
       this.#sendInitialize(null, pending?.waiter.trace ?? null)
@@ -243,9 +268,8 @@ export class SessionTarget {
     else this.#goDown(reason, null)
   }
 
-  #startAgain(trace: Trace | null): void {
-    const now = performance.now()
-    if (now < this.#notBefore) return
+  #restart(trace: Trace | null): void {
+    if (performance.now() < this.#notBefore) return
     this.#restarts++
     this.#start(null, trace)
   }
@@ -255,16 +279,16 @@ export class SessionTarget {
     this.#initializeNumber = number
     const bytes = this.#owner.initializeMessage().withId(String(number))
     const { startTimeout } = this.#owner
-    const greeted: TargetResponseWaiter = {
+    const initializeWaiter: TargetResponseWaiter = {
       answered: (message) => this.#initializeAnswered(message, waiter, trace),
       failed: (reason, reply) => this.#goDown(reason, waiter, reply),
     }
     this.#timer = setTimeout(() => {
-      const within = `within ${startTimeout} ms (config.mcp.startTimeout)`
-      this.#failed(number, `target '${this.name}' did not answer initialize ${within}`, null)
+      const limit = `within ${startTimeout} ms (config.mcp.startTimeout)`
+      this.#failed(number, `target '${this.name}' did not answer initialize ${limit}`, null)
     }, startTimeout)
     const traced = traceMessage(trace, this.name)
-    this.#pending.set(number, { waiter: greeted, bytes, sent: 'again', traced })
+    this.#pending.set(number, { waiter: initializeWaiter, bytes, sent: 'again', traced })
     this.#send(bytes, number, traced)
   }
 
@@ -281,14 +305,14 @@ export class SessionTarget {
       return this.#goDown(reason, null)
     }
     this.#profile = profile
-    this.#since = performance.now()
+    this.#readySince = performance.now()
     this.#move('ready')
     if (waiter === null) this.#owner.targetRestarted(this, trace)
     else waiter.answered(message)
     if (this.#listening !== null) this.#link?.listen(this.#listening)
-    const waiting = this.#queue
+    const queued = this.#queue
     this.#queue = []
-    for (const number of waiting) {
+    for (const number of queued) {
       const pending = this.#pending.get(number)
       if (pending !== undefined) this.#send(pending.bytes, number, pending.traced)
     }
@@ -303,7 +327,7 @@ export class SessionTarget {
     this.#stopTimer()
     this.#pending.delete(this.#initializeNumber)
     const now = performance.now()
-    if (this.#state === 'ready' && now - this.#since > RESTARTS_RESET_MS) this.#restarts = 0
+    if (this.#state === 'ready' && now - this.#readySince > RESTARTS_RESET_MS) this.#restarts = 0
     this.#reason = reason
     this.#notBefore = now + (RESTART_DELAYS_MS[this.#restarts] ?? 0)
     this.#move(this.#restarts >= MAX_RESTARTS ? 'lost' : 'down')
@@ -320,7 +344,7 @@ export class SessionTarget {
     link?.close()
   }
 
-  /** What a remote target said goes to the first who waits. */
+  /** Fails all open requests; the HTTP reply of a remote target goes to the first of them. */
   #failAll(reason: string, reply: Reply | null = null): void {
     this.traceSessionEnd(reason)
     const [first, ...others] = [...this.#pending.values()]
@@ -331,10 +355,10 @@ export class SessionTarget {
     for (const { waiter } of others) waiter.failed(reason, null)
   }
 
-  #refusal(): string {
+  #describeRefusal(): string {
     const wait = this.#notBefore - performance.now()
     if (this.#state !== 'down' || wait <= 0) return this.#reason
-    return `${this.#reason}; it can be started again in ${(wait / 1000).toFixed(1)} s`
+    return `${this.#reason}; it can be restarted in ${(wait / 1000).toFixed(1)} s`
   }
 
   #stopTimer(): void {
@@ -349,41 +373,14 @@ export class SessionTarget {
   }
 }
 
-/** What a remote target says of a request it does not like, rather than of itself. */
+/** A 4xx status refuses the client's request and is no failure of the target. */
 function isRequestRefusal(reply: Reply | null): boolean {
   return reply !== null && reply.head.status >= 400 && reply.head.status < 500
 }
 
-// What a target needs of its session, and what it tells it.
-
-export interface SessionTargetOwner {
-  /** The session, for the log. */
-  readonly label: string
-  /** The client's `initialize`, with which every start begins. */
-  initializeMessage(): RpcMessage
-  readonly startTimeout: number
-  /** What a remote target hears of the client's latest request. */
-  fields(): ForwardedHeaders
-  /** A number that is no other request's in the session. */
-  nextNumber(): number
-  /** Opens a connection; a text says why there is none. */
-  openLink(name: string, owner: TargetLinkOwner): TargetLink | string
-  /** What a target says unasked. `number` is the request it came with, or 0. */
-  messageReceived(target: SessionTarget, message: RpcMessage, number: number): void
-  /** It answered `initialize` after it had been gone; `trace` is that of the request that needed it. */
-  targetRestarted(target: SessionTarget, trace: Trace | null): void
-  /** `whose` doing that is: a client that a target turns away says nothing about the target. */
-  targetDown(target: SessionTarget, reason: string, whose: 'client' | 'target'): void
-  /** It said something. */
-  targetResponded(target: SessionTarget): void
-  /** Something went wrong that should not. */
-  unexpectedError(error: unknown): void
-}
-
-// What a target said of itself in its answer to `initialize`.
-
 type ProfileJson = Readonly<Record<string, unknown>>
 
+/** A target's answer to `initialize`. */
 export class TargetProfile {
   readonly version: string
   readonly capabilities: ProfileJson
@@ -396,37 +393,36 @@ export class TargetProfile {
     this.instructions = typeof instructions === 'string' ? instructions : ''
   }
 
-  /** null when it refused. */
+  /** Returns null if the target refused `initialize`. */
   static parse(message: RpcMessage): TargetProfile | null {
     if (message.result === null) return null
     return new TargetProfile(objectOrEmpty(JSON.parse(message.text(message.result))))
   }
 
-  /** Whether it offers `tools`, `prompts`, `resources` … */
+  /** Whether the target has a capability such as `tools`. */
   offers(capability: string): boolean {
     return Object.hasOwn(this.capabilities, capability)
   }
 }
 
 export function objectOrEmpty(value: unknown): ProfileJson {
-  // An object by the check; JSON has no other prototypes.
+  // The check makes it an object, and parsed JSON has no other prototypes.
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as ProfileJson)
     : {}
 }
 
-// What a client told its targets and a target that was started again must hear once more.
-
+/** The log level and subscriptions of a client, which are repeated to a restarted target. */
 export class ClientSetup {
   /** The last `logging/setLevel`. */
   #level: RpcMessage | null = null
-  /** Requests to subscribe, as their targets got them, by target and URI. */
+  /** Subscribe requests with the edits for their target, by target and URI. */
   readonly #subscriptions = new Map<
     string,
     { target: SessionTarget; message: RpcMessage; edits: readonly JsonEdit[] }
   >()
 
-  /** A request that was granted; `target` is null for all of them. */
+  /** Records a successful request; `target` is null if it went to all targets. */
   remember(message: RpcMessage, target: SessionTarget | null, edits: readonly JsonEdit[]): void {
     if (message.method === 'logging/setLevel') this.#level = message
     if (target === null) return
@@ -436,16 +432,17 @@ export class ClientSetup {
       this.#subscriptions.set(key, { target, message, edits })
   }
 
-  /** Tells a target all of it again. */
+  /** Repeats all recorded requests to a target. */
   replayTo(target: SessionTarget, trace: Trace | null): void {
     const failed: TargetResponseWaiter['failed'] = (_reason, reply) => reply?.body.cancel()
-    const say = (make: (idText: string) => Buffer): void => {
-      target.request(make, { trace, answered() {}, failed })
+    const send = (encode: (idText: string) => Buffer): void => {
+      target.request(encode, { trace, answered() {}, failed })
     }
     const level = this.#level
     if (level !== null && target.profile?.offers('logging') === true)
-      say((idText) => level.withId(idText))
-    for (const one of this.#subscriptions.values())
-      if (one.target === target) say((idText) => one.message.withId(idText, ...one.edits))
+      send((idText) => level.withId(idText))
+    for (const subscription of this.#subscriptions.values())
+      if (subscription.target === target)
+        send((idText) => subscription.message.withId(idText, ...subscription.edits))
   }
 }

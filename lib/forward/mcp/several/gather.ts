@@ -1,4 +1,4 @@
-// One question to several targets: what each of them had to say, as far as it came in time.
+// Sends one request to several targets and gathers the results and failures within a timeout.
 
 import type { RpcMessage } from '../json-rpc.ts'
 import type { ClientCall } from '../session/client-call.ts'
@@ -15,7 +15,7 @@ export interface GatheredResults<T> {
   readonly failures: readonly TargetFailure[]
 }
 
-/** The question as it stands with one target: more can be asked until it is settled. */
+/** The query to one target; it may send several requests until it is settled. */
 export class TargetQuery<T> {
   readonly target: SessionTarget
   readonly #call: ClientCall
@@ -29,9 +29,9 @@ export class TargetQuery<T> {
     this.#settled = settled
   }
 
-  /** A failure of the target, or an error of its own, settles the inquiry. */
-  ask(make: (idText: string) => Buffer, answered: (message: RpcMessage) => void): void {
-    this.#number = this.#call.sendToTarget(this.target, make, {
+  /** Sends a request. A failed request or an error response settles the query as failed. */
+  ask(encode: (idText: string) => Buffer, answered: (message: RpcMessage) => void): void {
+    this.#number = this.#call.sendToTarget(this.target, encode, {
       answered: (message) => {
         if (message.error !== null) this.fail(describeRpcError(this.target.name, message))
         else answered(message)
@@ -56,50 +56,51 @@ export class TargetQuery<T> {
   expire(timeout: number): void {
     if (this.outcome !== null) return
     this.#call.abandonTargetRequest(this.#number, 'timed out')
-    const within = `within ${timeout} ms (config.mcp.listTimeout)`
-    this.fail(`target '${this.target.name}' did not answer ${within}`)
+    const limit = `within ${timeout} ms (config.mcp.listTimeout)`
+    this.fail(`target '${this.target.name}' did not answer ${limit}`)
   }
 }
 
 export interface GatherOptions<T> {
   readonly call: ClientCall
   readonly targets: readonly SessionTarget[]
-  /** How long one target may hold up the others. */
+  /** Milliseconds until targets without an answer are counted as failed. */
   readonly timeout: number
-  ask(inquiry: TargetQuery<T>): void
+  ask(query: TargetQuery<T>): void
 }
 
+/** Queries all targets at once; `done` is called once, unless the call ends before. */
 export function gatherFromTargets<T>(
-  question: GatherOptions<T>,
+  options: GatherOptions<T>,
   done: (all: GatheredResults<T>) => void,
 ): void {
-  const { call, targets, timeout } = question
-  let state: 'open' | 'told' = 'open'
+  const { call, targets, timeout } = options
+  let state: 'open' | 'done' = 'open'
   const settled = (): void => {
-    if (state === 'told' || inquiries.some(({ outcome }) => outcome === null)) return
-    state = 'told'
+    if (state === 'done' || queries.some(({ outcome }) => outcome === null)) return
+    state = 'done'
     clearTimeout(timer)
-    if (!call.isOver) done(combineResults(inquiries))
+    if (!call.isOver) done(combineResults(queries))
   }
-  const inquiries = targets.map((target) => new TargetQuery<T>(call, target, settled))
+  const queries = targets.map((target) => new TargetQuery<T>(call, target, settled))
   const timer = setTimeout(() => {
-    for (const inquiry of inquiries) inquiry.expire(timeout)
+    for (const query of queries) query.expire(timeout)
   }, timeout)
   call.whenOver(() => clearTimeout(timer))
-  for (const inquiry of inquiries) question.ask(inquiry)
+  for (const query of queries) options.ask(query)
   settled()
 }
 
-function combineResults<T>(inquiries: readonly TargetQuery<T>[]): GatheredResults<T> {
+function combineResults<T>(queries: readonly TargetQuery<T>[]): GatheredResults<T> {
   const found: T[] = []
   const failures: TargetFailure[] = []
-  for (const { target, outcome } of inquiries)
+  for (const { target, outcome } of queries)
     if (outcome !== null && 'value' in outcome) found.push(outcome.value)
     else failures.push({ target: target.name, reason: outcome?.reason ?? '' })
   return { found, failures }
 }
 
-/** By code: the target's own words may be long, and are not for the log. */
+/** Names only the code: the target's error text may be long and must not be logged. */
 function describeRpcError(target: string, message: RpcMessage): string {
   const error: unknown = JSON.parse(message.text(message.error!))
   const code: unknown =
@@ -107,11 +108,10 @@ function describeRpcError(target: string, message: RpcMessage): string {
   return `target '${target}' answered error ${typeof code === 'number' ? code : 'without a code'}`
 }
 
-// How clients are told of targets that are missing from an answer.
-
+/** The `_meta` key that names the targets missing from a result. */
 export const FAILED_TARGETS = 'gateway/failedTargets'
 
-/** The `_meta` of a result that lacks some targets' part. */
+/** Formats the `_meta` object of a result that lacks some targets. */
 export function formatTargetFailures(failures: readonly TargetFailure[]): string {
   return JSON.stringify({ [FAILED_TARGETS]: failures })
 }

@@ -1,4 +1,4 @@
-// `initialize` for several targets: they start together, and what they said becomes one answer.
+// Handles `initialize`: starts all targets of a session and merges their answers into one.
 
 import { VERSION } from '../../../core/version.ts'
 import { RPC_CODES } from '../json-rpc.ts'
@@ -9,32 +9,32 @@ import type { McpSession } from '../session/session.ts'
 import { FAILED_TARGETS } from './gather.ts'
 import type { TargetFailure } from './gather.ts'
 
-/** Starts every target and answers; `begun` hears whether there is a session now. */
+/** Starts every target and answers the call; `done` gets whether the session is started. */
 export function initializeTargets(
   session: McpSession,
   call: ClientCall,
-  begun: (isThere: boolean) => void,
+  done: (isStarted: boolean) => void,
 ): void {
   const [target, ...others] = session.targets
   if (others.length === 0 && session.group.names.style === 'plain')
-    initializeOnlyTarget(call, target!, begun)
-  else initializeAllTargets(session, call, begun)
+    initializeOnlyTarget(call, target!, done)
+  else new TargetsInitialization(session, call, done).start()
 }
 
-/** The only target's answer is the answer. */
+/** Forwards the answer of the only target. */
 function initializeOnlyTarget(
   call: ClientCall,
   target: SessionTarget,
-  begun: (isThere: boolean) => void,
+  done: (isStarted: boolean) => void,
 ): void {
   target.start({
     trace: call.traceTo(target),
     answered: (message) => {
-      begun(message.result !== null)
+      done(message.result !== null)
       call.answer(message.withId(call.idText))
     },
     failed: (reason, reply) => {
-      begun(false)
+      done(false)
       const error = { code: RPC_CODES.internal, message: reason, data: { target: target.name } }
       if (reply === null) call.refuse(500, error)
       else call.relay(reply, error)
@@ -42,29 +42,21 @@ function initializeOnlyTarget(
   })
 }
 
-function initializeAllTargets(
-  session: McpSession,
-  call: ClientCall,
-  begun: (isThere: boolean) => void,
-): void {
-  new TargetsInitialization(session, call, begun).start()
-}
-
-/** All targets begin at once; one that takes its time does not hold up those that are there. */
+/** Starts all targets at once. In `failOpen` mode, a slow target does not delay the others beyond `listTimeout`. */
 class TargetsInitialization {
   readonly #session: McpSession
   readonly #call: ClientCall
-  readonly #begun: (isThere: boolean) => void
+  readonly #done: (isStarted: boolean) => void
   readonly #failures: TargetFailure[] = []
-  /** Those that have neither answered nor failed. */
+  /** Targets that have neither answered nor failed. */
   readonly #open: Set<SessionTarget>
-  #state: 'waiting' | 'impatient' | 'told' = 'waiting'
+  #state: 'waiting' | 'timedOut' | 'answered' = 'waiting'
   #timer: NodeJS.Timeout | undefined
 
-  constructor(session: McpSession, call: ClientCall, begun: (isThere: boolean) => void) {
+  constructor(session: McpSession, call: ClientCall, done: (isStarted: boolean) => void) {
     this.#session = session
     this.#call = call
-    this.#begun = begun
+    this.#done = done
     this.#open = new Set(session.targets)
   }
 
@@ -72,14 +64,17 @@ class TargetsInitialization {
     const { targets, group } = this.#session
     const { listTimeout } = group.limits
     if (group.config.failureMode === 'failOpen')
-      this.#timer = setTimeout(() => this.#stopWaiting(), listTimeout)
+      this.#timer = setTimeout(() => {
+        this.#state = 'timedOut'
+        this.#settle(null)
+      }, listTimeout)
     this.#call.whenOver(() => clearTimeout(this.#timer))
     for (const target of targets)
       target.start({
         trace: this.#call.traceTo(target),
         answered: (message) => {
           if (message.result === null) this.#recordFailure(target, 'refused initialize')
-          else if (this.#state === 'told') return this.#session.targetJoined(target)
+          else if (this.#state === 'answered') return this.#session.targetJoined(target)
           this.#settle(target)
         },
         failed: (reason, reply) => {
@@ -90,32 +85,27 @@ class TargetsInitialization {
       })
   }
 
-  #stopWaiting(): void {
-    this.#state = 'impatient'
-    this.#settle(null)
-  }
-
   #settle(target: SessionTarget | null): void {
     if (target !== null) this.#open.delete(target)
     const ready = this.#session.targets.filter(({ state }) => state === 'ready')
-    const isEnough = this.#open.size === 0 || (this.#state === 'impatient' && ready.length > 0)
-    if (this.#state === 'told' || !isEnough) return
-    this.#state = 'told'
+    const isEnough = this.#open.size === 0 || (this.#state === 'timedOut' && ready.length > 0)
+    if (this.#state === 'answered' || !isEnough) return
+    this.#state = 'answered'
     for (const slow of this.#open)
       this.#recordFailure(slow, 'is still starting (config.mcp.listTimeout)')
     this.#answerClient(ready)
   }
 
-  #recordFailure({ name }: SessionTarget, why: string): void {
-    this.#failures.push({ target: name, reason: `target '${name}' ${why}` })
+  #recordFailure({ name }: SessionTarget, problem: string): void {
+    this.#failures.push({ target: name, reason: `target '${name}' ${problem}` })
   }
 
   #answerClient(ready: readonly SessionTarget[]): void {
     const failures = this.#failures
     const { failureMode } = this.#session.group.config
-    const isThere = failureMode === 'failOpen' ? ready.length > 0 : failures.length === 0
-    this.#begun(isThere)
-    if (isThere)
+    const isStarted = failureMode === 'failOpen' ? ready.length > 0 : failures.length === 0
+    this.#done(isStarted)
+    if (isStarted)
       return this.#call.result(formatMergedResult(this.#session, this.#call, ready, failures))
     const message = failures[0]?.reason ?? 'no target'
     this.#call.refuse(500, { code: RPC_CODES.internal, message, data: { failures } })
@@ -132,23 +122,25 @@ function formatMergedResult(
   failures: readonly TargetFailure[],
 ): string {
   const profiles = ready.flatMap(({ profile }) => (profile === null ? [] : [profile]))
-  const asked = call.message.textParam('protocolVersion') ?? ''
-  // Versions are dates: the oldest is the one that all of them speak.
-  const versions = [asked, ...profiles.map(({ version }) => version)].filter((one) => one !== '')
-  const parts = ready.flatMap(({ name, profile }) =>
+  const requested = call.message.textParam('protocolVersion') ?? ''
+  // Versions are dates: the oldest is the one that all targets support.
+  const versions = [requested, ...profiles.map(({ version }) => version)]
+    .filter((version) => version !== '')
+    .toSorted()
+  const instructions = ready.flatMap(({ name, profile }) =>
     profile === null || profile.instructions === '' ? [] : [`[${name}]\n${profile.instructions}`],
   )
   const introduction = session.group.names.style === 'prefixed' ? [INTRODUCTION] : []
   return JSON.stringify({
-    protocolVersion: versions.toSorted()[0],
+    protocolVersion: versions[0],
     capabilities: mergeCapabilities(profiles),
     serverInfo: { name: 'gateway', title: 'Gateway', version: VERSION },
-    instructions: [...introduction, ...parts].join('\n\n'),
+    instructions: [...introduction, ...instructions].join('\n\n'),
     ...(failures.length === 0 ? {} : { _meta: { [FAILED_TARGETS]: failures } }),
   })
 }
 
-/** What any of them offers. Lists can change at any time: a target may come back with others. */
+/** The capabilities of any target. `listChanged` is always set, as a restarted target may have other lists. */
 function mergeCapabilities(profiles: readonly TargetProfile[]): Record<string, unknown> {
   const merged: Record<string, unknown> = {}
   for (const { capabilities } of profiles)
@@ -160,7 +152,7 @@ function mergeCapabilities(profiles: readonly TargetProfile[]): Record<string, u
   return merged
 }
 
-/** A `false` of one target must not hide the `true` of another. */
+/** A `false` of one target must not override the `true` of another. */
 function keepTrueMembers(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== false))
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== false))
 }

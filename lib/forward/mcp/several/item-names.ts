@@ -1,5 +1,5 @@
-// Names that clients see, where several targets appear as one: `target_tool`, `target+uri`. A target's own names may
-// hold the separators; its name may not, so the first one parts them.
+// Maps names between clients and targets: clients see `target_tool` and `target+uri`. A target's own name must not
+// contain a separator, so the first separator splits the two parts.
 
 import { findSpans } from '../../../text/json-edit.ts'
 import type { JsonEdit } from '../../../text/json-edit.ts'
@@ -13,13 +13,13 @@ export type ItemKind = 'tool' | 'prompt' | 'resource' | 'task'
 
 export interface OwnedName {
   readonly target: string
-  /** As the target knows it. */
+  /** The name that the target uses. */
   readonly name: string
 }
 
 /**
- * `plain`: one target, and its names as they are. `prefixed`: the target's name in front.
- * `shared`: several targets and no prefix; who owns a name is known from the lists only.
+ * `plain`: one target, names unchanged. `prefixed`: names start with the target's name.
+ * `shared`: several targets without prefix; only the lists show which target owns a name.
  */
 export type NamingStyle = 'plain' | 'prefixed' | 'shared'
 
@@ -31,12 +31,11 @@ export class ItemNames {
 
   constructor(mode: 'conditional' | 'always' | 'never', targets: readonly string[]) {
     this.#targets = targets
-    const isOne = targets.length === 1
-    const isPrefixed = mode === 'always' || (mode === 'conditional' && !isOne)
-    this.style = isPrefixed ? 'prefixed' : isOne ? 'plain' : 'shared'
+    const isSingle = targets.length === 1
+    const isPrefixed = mode === 'always' || (mode === 'conditional' && !isSingle)
+    this.style = isPrefixed ? 'prefixed' : isSingle ? 'plain' : 'shared'
   }
 
-  /** As clients see it. */
   toClientName(kind: ItemKind, { target, name }: OwnedName): string {
     if (this.style !== 'prefixed') return name
     if (kind === 'tool' || kind === 'prompt') return `${target}_${name}`
@@ -44,7 +43,7 @@ export class ItemNames {
     return `${target}+${name}`
   }
 
-  /** Whose it is; null when that is nobody's name, undefined when only the lists can tell. */
+  /** Returns the owner and its name of an item; null if no target owns it, undefined if only the lists can show it. */
   toOwnedName(kind: ItemKind, text: string): OwnedName | null | undefined {
     if (this.style === 'plain') return { target: this.#targets[0]!, name: text }
     if (this.style === 'shared') return undefined
@@ -57,9 +56,7 @@ export class ItemNames {
   }
 }
 
-// Names and URIs inside messages, turned from the target's into the client's and back, in place.
-
-/** Edits that make a target's names at these places those that clients see. */
+/** Creates edits that turn a target's names in a message into client names. */
 export function createClientNameEdits(
   names: ItemNames,
   target: string,
@@ -76,7 +73,7 @@ export function createClientNameEdits(
   )
 }
 
-/** The reverse, for what a client sends to the target that owns these names. */
+/** Creates edits that turn client names in a message into the target's names. */
 export function createTargetNameEdits(
   names: ItemNames,
   { bytes }: RpcMessage,
@@ -94,7 +91,7 @@ export function createTargetNameEdits(
 
 const PROGRESS_TOKEN_PATH: readonly string[] = ['_meta', 'progressToken']
 
-/** Progress tokens of several targets' requests must not meet: the target's name goes in front of each. */
+/** Prefixes progress tokens with the target's name, so that tokens of several targets cannot collide. */
 export function createClientTokenEdits(
   names: ItemNames,
   target: string,
@@ -108,19 +105,19 @@ export function createClientTokenEdits(
   }))
 }
 
-/** The target a client's progress notification is for, and the token as that target wrote it. */
+/** Splits the token of a client's progress notification into the target and its original token. */
 export function parseClientToken(message: RpcMessage): { target: string; edit: JsonEdit } | null {
   const span = message.param('progressToken')
   const text = span === undefined ? undefined : readJsonString(message.bytes, span)
   const at = text?.indexOf('+') ?? -1
   if (span === undefined || text === undefined || at < 0) return null
-  // Written back as it came from the target, so it is JSON; a client's invention must be as well.
+  // A token from a target is JSON text; one that the client made up must be checked.
   const token = text.slice(at + 1)
   return isScalar(token) ? { target: text.slice(0, at), edit: { ...span, text: token } } : null
 }
 
 function isScalar(text: string): boolean {
-  // White space may be a line break, which would end the message on a child's input.
+  // White space may be a line break, which would end the message on a child's stdin.
   if (text.trim() !== text) return false
   try {
     const value: unknown = JSON.parse(text)
@@ -130,15 +127,14 @@ function isScalar(text: string): boolean {
   }
 }
 
-// Who owns which name, where names have no prefix: learnt from the lists, and forgotten when they change.
-
 interface KnownNames {
   readonly kind: ItemKind
   readonly owners: ReadonlyMap<string, string>
 }
 
+/** Which target owns a name without prefix: learnt from lists and forgotten when they change. */
 export class NameDirectory {
-  /** By the method that lists them. */
+  /** By list method. */
   readonly #lists = new Map<string, KnownNames>()
 
   find(kind: ItemKind, name: string): OwnedName | undefined {
@@ -154,7 +150,7 @@ export class NameDirectory {
     return undefined
   }
 
-  /** What a list has shown; names of more than one target are nobody's. */
+  /** Stores the owners of a list; names that several targets share have been removed. */
   learn(method: string, kind: ItemKind, owned: readonly OwnedName[]): void {
     const owners = new Map(
       owned.slice(0, MAX_REMEMBERED_NAMES).map(({ name, target }) => [name, target]),
@@ -167,7 +163,7 @@ export class NameDirectory {
   }
 }
 
-/** Whether a URI has the fixed parts of a template (RFC 6570), in their order. */
+/** Whether a URI contains the fixed parts of a template (RFC 6570) in order. */
 function matchesUriTemplate(uri: string, template: string): boolean {
   const [first = '', ...others] = template.split(/\{[^{}]*\}/)
   const last = others.pop()

@@ -1,4 +1,4 @@
-// Lists: a target's own with its items renamed and filtered, or those of several targets joined into one.
+// List methods: forwards one target's list with items renamed and filtered, or joins the lists of several targets.
 
 import { applyEdits, findSpans } from '../../../text/json-edit.ts'
 import { listItems, readJsonString } from '../../../text/json-scan.ts'
@@ -17,7 +17,6 @@ import type { ItemKind, OwnedName } from './item-names.ts'
 import { LIST_METHODS } from './methods.ts'
 import type { ListMethod } from './methods.ts'
 
-/** Answers a list request. */
 export function answerListRequest(session: McpSession, call: ClientCall): void {
   const [target, ...others] = session.targets
   if (others.length > 0) return answerJoinedList(session, call)
@@ -25,24 +24,24 @@ export function answerListRequest(session: McpSession, call: ClientCall): void {
   const { rules } = call.httpRequest
   call.sendToTarget(target!, (idText) => call.message.withId(idText), {
     answered: (answer) => {
-      const isAsItIs = names.style === 'plain' && rules.length === 0
-      if (isAsItIs || answer.result === null) call.answer(answer.withId(call.idText))
+      const isUnchanged = names.style === 'plain' && rules.length === 0
+      if (isUnchanged || answer.result === null) call.answer(answer.withId(call.idText))
       else call.answer(rewriteListPage(session, call, target!, answer))
     },
     failed: (reason, reply) => call.failed(reason, reply, target!.name),
   })
 }
 
-/** Asks for lists only to learn who owns what, before `then`. */
+/** Requests the lists of this kind to learn which target owns which item, then calls `then`. */
 export function learnNames(
   session: McpSession,
   call: ClientCall,
   kind: ItemKind,
   then: () => void,
 ): void {
-  const wanted = [...LIST_METHODS].filter(([, method]) => method.kind === kind)
+  const methods = [...LIST_METHODS].filter(([, method]) => method.kind === kind)
   const next = (): void => {
-    const [name, method] = wanted.shift() ?? []
+    const [name, method] = methods.shift() ?? []
     if (name === undefined || method === undefined) return then()
     collectItems(session, call, { name, method }, ({ found }) => {
       session.directory.learn(name, kind, removeAmbiguousItems(found.flat()))
@@ -52,7 +51,7 @@ export function learnNames(
   next()
 }
 
-/** One target's page, with the items that may be seen under the names they have here. */
+/** Rewrites one target's page to the permitted items with their client names. */
 function rewriteListPage(
   session: McpSession,
   call: ClientCall,
@@ -84,31 +83,30 @@ function answerJoinedList(session: McpSession, call: ClientCall): void {
   })
 }
 
-/** Without prefixes a name of two targets could mean either: it is left out. */
+/** Without prefixes, a name that two targets share is ambiguous and left out. */
 function removeAmbiguousItems(items: readonly ListedItem[]): ListedItem[] {
   const owners = new Map<string, string>()
-  const twice = new Set<string>()
+  const ambiguous = new Set<string>()
   for (const { name, target } of items) {
     const owner = owners.get(name) ?? target
     owners.set(name, owner)
-    if (owner !== target) twice.add(name)
+    if (owner !== target) ambiguous.add(name)
   }
-  return items.filter(({ name }) => !twice.has(name))
+  return items.filter(({ name }) => !ambiguous.has(name))
 }
 
-// The items of a list, from every target that has such a list, page after page.
-
-/** An item as clients get it, and whose it is. */
+/** An item as JSON text for clients, with its owner. */
 interface ListedItem extends OwnedName {
   readonly text: string
 }
 
 export interface ListRequest {
-  /** `tools/list` … */
+  /** Such as `tools/list`. */
   readonly name: string
   readonly method: ListMethod
 }
 
+/** Collects all pages of a list from every target that offers it. */
 function collectItems(
   session: McpSession,
   call: ClientCall,
@@ -119,16 +117,16 @@ function collectItems(
   gatherFromTargets<ListedItem[]>(
     {
       call,
-      // One that never came up is asked as well: that starts it again, or says why it is missing.
+      // A target that never started is included: the request restarts it or gives the reason of the failure.
       targets: targets.filter(({ profile }) => profile?.offers(method.capability) ?? true),
       timeout: group.limits.listTimeout,
-      ask: (inquiry) => new TargetPages(session, call, { name, method }, inquiry).next(''),
+      ask: (query) => new TargetPages(session, call, { name, method }, query).next(''),
     },
     done,
   )
 }
 
-/** One target's pages. */
+/** Requests one target's pages one after the other. */
 class TargetPages {
   readonly #items: ListedItem[] = []
   readonly #session: McpSession
@@ -142,45 +140,45 @@ class TargetPages {
     session: McpSession,
     call: ClientCall,
     list: ListRequest,
-    inquiry: TargetQuery<ListedItem[]>,
+    query: TargetQuery<ListedItem[]>,
   ) {
     this.#session = session
     this.#call = call
     this.#list = list
-    this.#query = inquiry
+    this.#query = query
   }
 
-  /** `cursor` is the last page's, as it was written, or ''. */
+  /** `cursor` is the JSON text from the last page; empty for the first page. */
   next(cursor: string): void {
     const { name } = this.#list
     const params = cursor === '' ? '{}' : `{"cursor":${cursor}}`
-    const make = (idText: string): Buffer =>
+    const encode = (idText: string): Buffer =>
       Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":"${name}","params":${params}}`)
-    this.#query.ask(make, (answer) => this.#take(answer))
+    this.#query.ask(encode, (answer) => this.#addPage(answer))
   }
 
-  #take(answer: RpcMessage): void {
-    const inquiry = this.#query
+  #addPage(answer: RpcMessage): void {
+    const query = this.#query
     const { maxMessageBytes } = this.#session.group.limits
     this.#bytes += answer.bytes.length
     if (++this.#pages > MAX_LIST_PAGES || this.#bytes > maxMessageBytes)
-      return inquiry.fail(`target '${inquiry.target.name}' has too long a list`)
+      return query.fail(`target '${query.target.name}' sent a list that is too long`)
     const { method } = this.#list
     this.#items.push(
       ...selectVisibleItems(this.#session, this.#call, {
-        target: inquiry.target.name,
+        target: query.target.name,
         answer,
         method,
       }),
     )
     const [cursor] = findSpans(answer.bytes, answer.result!, ['nextCursor'])
     if (cursor === undefined || readJsonString(answer.bytes, cursor) === undefined)
-      return inquiry.settle(this.#items)
+      return query.settle(this.#items)
     this.next(answer.text(cursor))
   }
 }
 
-/** The items of one page that the client may see, under the names it knows them by. */
+/** Returns the items of one page that the client may see, with their client names. */
 function selectVisibleItems(
   session: McpSession,
   call: ClientCall,

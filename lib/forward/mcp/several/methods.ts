@@ -1,4 +1,4 @@
-// What the methods of MCP name: which of them list things, which use one, and where names stand in what they answer.
+// Tables of MCP methods: which methods list items, which use one item, and where messages contain names.
 
 import { listItems, listMembers, readJsonString } from '../../../text/json-scan.ts'
 import type { ByteSpan } from '../../../text/json-scan.ts'
@@ -6,13 +6,15 @@ import { foldEnvelopeName } from '../json-rpc.ts'
 import type { RpcMessage } from '../json-rpc.ts'
 import type { ItemKind } from './item-names.ts'
 
-/** A list's key in its result, and where in an item its name stands; further places hold URIs of the same target. */
 export interface ListMethod {
   readonly kind: ItemKind
-  /** What a target must offer to be asked. */
+  /** The capability of targets that have the list. */
   readonly capability: string
+  /** The key of the list in the result. */
   readonly key: string
+  /** The member of an item that is its name. */
   readonly name: string
+  /** Paths in an item to URIs of the same target. */
   readonly uris: readonly (readonly string[])[]
 }
 
@@ -53,13 +55,13 @@ export const LIST_METHODS: ReadonlyMap<string, ListMethod> = new Map<string, Lis
 
 export interface ItemMethod {
   readonly kind: ItemKind
-  /** The member of `params` that names it. */
+  /** The member of `params` that names the item. */
   readonly param: string
-  /** Where the result holds URIs and task ids of the target. */
+  /** Where the result contains URIs and task ids of the target. */
   readonly results: readonly NamePath[]
 }
 
-/** Where a name of a kind stands. */
+/** The path to a name of this kind. */
 export interface NamePath {
   readonly kind: ItemKind
   readonly path: readonly string[]
@@ -68,7 +70,7 @@ export interface NamePath {
 const uriAt = (...path: string[]): NamePath => ({ kind: 'resource', path })
 const taskAt = (...path: string[]): NamePath => ({ kind: 'task', path })
 
-/** The task a message is about, whatever the message is. */
+/** The related task that any message may name. */
 export const RELATED_TASK_PATH: NamePath = taskAt(
   '_meta',
   'io.modelcontextprotocol/related-task',
@@ -106,19 +108,19 @@ const ITEM_METHODS: ReadonlyMap<string, ItemMethod> = new Map<string, ItemMethod
   ['tasks/result', { ...TASK_METHOD, results: CONTENT_PATHS }],
 ])
 
-/** Asked of every target that offers it (any, if nothing is named); one empty answer for all. */
+/** Methods that go to every target with the capability (null: to all) and get one empty result. */
 export const BROADCAST_METHODS: ReadonlyMap<string, string | null> = new Map([
   ['ping', null],
   ['logging/setLevel', 'logging'],
 ])
 
-/** Where notifications of targets hold names. */
+/** Where notifications of targets contain names. */
 export const NAMES_IN_NOTIFICATIONS: ReadonlyMap<string, readonly NamePath[]> = new Map([
   ['notifications/resources/updated', [uriAt('uri')]],
   ['notifications/tasks/status', [taskAt('taskId')]],
 ])
 
-/** Notifications that belong to no call, even if one is under way. */
+/** Notifications that belong to the session, even while a call is open. */
 export const SESSION_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',
@@ -127,25 +129,24 @@ export const SESSION_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/tasks/status',
 ])
 
-// The one thing a request names: a tool, a prompt, a resource or a task.
-
+/** The tool, prompt, resource or task that a request names. */
 export interface NamedItem {
   readonly kind: ItemKind
-  /** The name as the client knows it, and where it stands. */
+  /** The client name and its span. */
   readonly text: string
   readonly span: ByteSpan
-  /** Where the answer holds names of the same target. */
+  /** Where the result contains names of the same target. */
   readonly results: readonly NamePath[]
 }
 
 const COMPLETION = 'completion/complete'
 
-/** Whether requests of this method name one thing. */
+/** Whether requests of this method name an item. */
 export function namesItem(method: string): boolean {
   return ITEM_METHODS.has(method) || method === COMPLETION
 }
 
-/** What it names, or what is wrong with how it does. */
+/** Returns the item that a request names, or the reason why it is invalid. */
 export function parseNamedItem(message: RpcMessage): NamedItem | string {
   const { method, params, bytes } = message
   if (params === null) return 'params is missing'
@@ -171,29 +172,28 @@ function readNamedItem(
   rest: Pick<NamedItem, 'kind' | 'results'>,
 ): NamedItem | string {
   const text = readJsonString(bytes, span)
-  return text === undefined ? 'a name is no text' : { ...rest, span, text }
+  return text === undefined ? 'params: the name must be a string' : { ...rest, span, text }
 }
 
-/** A member that stands twice, or once more in other letters, could be read as another one by the target. */
 function requireSingleMember(bytes: Buffer, object: ByteSpan, name: string): ByteSpan | string {
   const span = findSingleMember(bytes, object, name)
   return span ?? `params: '${name}' is missing`
 }
 
-/** How deep arguments are looked into. */
+/** Deeper arguments count as ambiguous. */
 const MAX_ARGUMENT_DEPTH = 64
 
-/** Whether some object in there has a member twice, so that rules and the target may read different ones. */
+/** Whether any object in the value has a duplicate member, which rules and the target may read differently. */
 export function hasDuplicateMembers(bytes: Buffer, value: ByteSpan, depth = 0): boolean {
   if (depth > MAX_ARGUMENT_DEPTH) return true
   const members = listMembers(bytes, value)
   const names = new Set(members.map(({ key }) => foldEnvelopeName(key)))
   if (names.size < members.length) return true
   const inner = members.length > 0 ? members : listItems(bytes, value)
-  return inner.some((one) => hasDuplicateMembers(bytes, one, depth + 1))
+  return inner.some((span) => hasDuplicateMembers(bytes, span, depth + 1))
 }
 
-/** The same for one that may be missing. */
+/** Finds a member; a duplicate, or one in another case, is refused because the target may read the other one. */
 export function findSingleMember(
   bytes: Buffer,
   object: ByteSpan,

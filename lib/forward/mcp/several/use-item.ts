@@ -1,4 +1,5 @@
-// Methods that use one thing (a tool, a prompt, a resource, a task): its owner is asked, under the name it knows.
+// Forwards a request that names a tool, prompt, resource or task to the target that owns it, and broadcasts ping and
+// log level to all targets.
 
 import type { JsonEdit } from '../../../text/json-edit.ts'
 import { RPC_CODES } from '../json-rpc.ts'
@@ -27,7 +28,7 @@ export function useItem(session: McpSession, call: ClientCall): void {
   const owned = session.group.names.toOwnedName(kind, text) ?? session.directory.find(kind, text)
   if (owned !== undefined || session.group.names.style !== 'shared')
     return askItemOwner(session, call, named, owned)
-  // Names without prefix: only the lists know whose it is.
+  // Without prefixes, only the lists show which target owns the name.
   learnNames(session, call, kind, () =>
     askItemOwner(session, call, named, session.directory.find(kind, text)),
   )
@@ -44,10 +45,10 @@ function askItemOwner(
   const target = owned === undefined ? undefined : session.target(owned.target)
   if (owned === undefined || target === undefined) return answerUnknownItem(call, kind, text)
   session.recordFacts(httpRequest.exchange, { [kind]: owned })
-  const written = readToolArguments(call)
-  if (typeof written === 'string')
-    return call.refuse(400, { code: RPC_CODES.invalidParams, message: written })
-  if (!isItemPermitted(call, { kind, ...owned, ...written }, 'use'))
+  const toolArguments = readToolArguments(call)
+  if (typeof toolArguments === 'string')
+    return call.refuse(400, { code: RPC_CODES.invalidParams, message: toolArguments })
+  if (!isItemPermitted(call, { kind, ...owned, ...toolArguments }, 'use'))
     return answerUnknownItem(call, kind, text)
   const edits = createRequestEdits(session, message, named, owned)
   call.sendToTarget(target, (idText) => message.withId(idText, ...edits), {
@@ -90,12 +91,12 @@ function rewriteItemAnswer(
   return answer.withId(idText, ...edits)
 }
 
-/** A thing that may not be used is a thing that does not exist (reference.md 3.2). */
+/** A forbidden item is answered like an unknown one (reference.md 3.2). */
 function answerUnknownItem(call: ClientCall, kind: ItemKind, text: string): void {
   call.refuse(400, { code: RPC_CODES.invalidParams, message: `Unknown ${kind}: ${text}` })
 }
 
-/** Only where a rule may read them; a text says what is wrong with how they are written. */
+/** Parses the arguments only if rules may read them; returns a string if they are ambiguous. */
 function readToolArguments({ httpRequest, message }: ClientCall): { arguments?: unknown } | string {
   const { method, params, bytes } = message
   if (httpRequest.rules.length === 0 || method !== 'tools/call' || params === null) return {}
@@ -105,8 +106,7 @@ function readToolArguments({ httpRequest, message }: ClientCall): { arguments?: 
   return { arguments: JSON.parse(message.text(span)) }
 }
 
-// Requests that are everybody's (ping, log level): asked of all, answered once.
-
+/** Sends `ping` or `logging/setLevel` to all targets and answers once. */
 export function broadcastRequest(session: McpSession, call: ClientCall): void {
   const { message } = call
   const { group } = session
@@ -118,10 +118,10 @@ export function broadcastRequest(session: McpSession, call: ClientCall): void {
         ({ profile }) => capability === null || profile?.offers(capability) === true,
       ),
       timeout: group.limits.listTimeout,
-      ask: (inquiry) =>
-        inquiry.ask(
+      ask: (query) =>
+        query.ask(
           (idText) => message.withId(idText),
-          () => inquiry.settle(null),
+          () => query.settle(null),
         ),
     },
     ({ found, failures }) => {

@@ -1,4 +1,4 @@
-// A child process that speaks MCP on its standard input and output, as one session's link to a target.
+// The link of one session to a target that is a child process speaking MCP on stdin and stdout.
 
 import { isUtf8 } from 'node:buffer'
 import { bytesInFlight } from '../../../core/byte-budgets.ts'
@@ -14,10 +14,10 @@ import type { LineOwner } from './line-splitter.ts'
 import { ChildSecrets } from './start-child.ts'
 import type { StartedProcess, StdioTarget } from './start-child.ts'
 
-/** Bytes that wait for a child to read them; while there are more, requests fail and notifications are dropped. */
+/** Bytes that may wait in a child's stdin; above this, requests fail and notifications are dropped. */
 export const MAX_STDIN_BYTES = 4_194_304
 
-/** `starting`: it has not said a word yet. `ending`: it was asked to end, or has exited and left others behind. */
+/** `starting`: no message yet. `ending`: it was asked to end, or has exited while its descendants still run. */
 type McpChildProcessState = 'starting' | 'running' | 'ending' | 'ended'
 
 const CHILD_PROCESS_TRANSITIONS: Record<McpChildProcessState, readonly McpChildProcessState[]> = {
@@ -27,28 +27,28 @@ const CHILD_PROCESS_TRANSITIONS: Record<McpChildProcessState, readonly McpChildP
   ended: [],
 }
 
-/** Who keeps account of the children. */
+/** Keeps account of all child processes. */
 export interface ChildProcessOwner {
   readonly log: Log
   readonly gracePeriods: GracePeriods
   readonly maxMessageBytes: number
-  /** Nothing of it runs any more, or nothing that could be ended. Once for each child. */
+  /** Called once: the process group is gone, or could not be killed. */
   ended(child: McpChildProcess): void
 }
 
 const NEWLINE = Buffer.from('\n')
 
-/** A read that fills its buffer by half: there is more where it came from. */
+/** Half of Node's read buffer: after such a read, more data is likely waiting. */
 const BIG_READ_BYTES = 32_768
 
 export class McpChildProcess implements TargetLink, LineOwner {
   readonly target: string
   readonly pid: number
-  /** Its session, for the log. */
+  /** Identifies the session in the log. */
   readonly label: string
   /** On the clock of `performance.now()`. */
   readonly since = performance.now()
-  /** How the process itself ended; both are null until it has. */
+  /** How the process ended; both are null while it runs. */
   exitCode: number | null = null
   exitSignal: NodeJS.Signals | null = null
   readonly #childOwner: ChildProcessOwner
@@ -58,31 +58,31 @@ export class McpChildProcess implements TargetLink, LineOwner {
   readonly #stderr: ChildStderr
   readonly #unreadableLines: RepeatedWarning
   readonly #undelivered: RepeatedWarning
-  /** null once `closed` was told, or is about to be. */
+  /** null once `closed` was called or is scheduled. */
   #owner: TargetLinkOwner | null
   #state: McpChildProcessState = 'starting'
   #reading: 'flowing' | 'paused' = 'flowing'
   #output: 'open' | 'closed' = 'open'
-  #leader: 'here' | 'gone' = 'here'
-  /** What the link breaks with, once its output is read; '' while it stands. */
+  #leader: 'running' | 'exited' = 'running'
+  /** Why the link breaks once its output is read; empty while it works. */
   #reason = ''
   #drain: NodeJS.Timeout | undefined
-  /** What is counted as waiting for it. */
-  #weight = 0
+  /** Unread stdin bytes that are counted in `bytesInFlight`. */
+  #countedBytes = 0
 
   constructor(
-    home: ChildProcessOwner,
+    childOwner: ChildProcessOwner,
     target: StdioTarget,
     process: StartedProcess,
     owner: TargetLinkOwner,
   ) {
     this.target = target.name
     this.pid = process.pid
-    this.#childOwner = home
+    this.#childOwner = childOwner
     this.#process = process
     this.#owner = owner
     this.label = owner.label
-    const whose: LogValue[] = [
+    const logFields: LogValue[] = [
       'target',
       target.name,
       'pid',
@@ -90,15 +90,19 @@ export class McpChildProcess implements TargetLink, LineOwner {
       'mcp.session.id',
       owner.label,
     ]
-    this.#lines = new LineSplitter(this, home.maxMessageBytes)
-    this.#stderr = new ChildStderr(home.log, whose, new ChildSecrets(target))
-    this.#unreadableLines = new RepeatedWarning(home.log, 'a line of a child is no message', whose)
-    this.#undelivered = new RepeatedWarning(
-      home.log,
-      'a child does not read: notification dropped',
-      whose,
+    this.#lines = new LineSplitter(this, childOwner.maxMessageBytes)
+    this.#stderr = new ChildStderr(childOwner.log, logFields, new ChildSecrets(target))
+    this.#unreadableLines = new RepeatedWarning(
+      childOwner.log,
+      'child printed a line that is not a JSON-RPC message',
+      logFields,
     )
-    this.#termination = new ChildTermination(process.pid, home.gracePeriods, () =>
+    this.#undelivered = new RepeatedWarning(
+      childOwner.log,
+      'notification dropped: child does not read its stdin',
+      logFields,
+    )
+    this.#termination = new ChildTermination(process.pid, childOwner.gracePeriods, () =>
       this.#allExited(),
     )
     this.#attach()
@@ -108,7 +112,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
     return this.#state
   }
 
-  /** What it said last on its standard error. */
+  /** The last lines of its stderr. */
   lastStderr(lines?: number): string[] {
     return this.#stderr.last(lines)
   }
@@ -119,8 +123,8 @@ export class McpChildProcess implements TargetLink, LineOwner {
     const { stdin } = this.#process
     traced?.writtenToChild(bytes)
     if (stdin.writableLength > MAX_STDIN_BYTES) return this.#refuse(message)
-    const isTaken = stdin.write(Buffer.concat([bytes, NEWLINE], bytes.length + 1))
-    if (!isTaken) this.#weigh(stdin.writableLength)
+    const isFlushed = stdin.write(Buffer.concat([bytes, NEWLINE], bytes.length + 1))
+    if (!isFlushed) this.#countUnread(stdin.writableLength)
     if (number === 0) traced?.acceptedByChild()
   }
 
@@ -128,7 +132,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
 
   listen(): void {}
 
-  /** What was read before still comes: at most the rest of one read. */
+  /** Data that was already read is still delivered: at most the rest of one read. */
   pause(): void {
     if (this.#owner === null) return
     this.#reading = 'paused'
@@ -145,10 +149,10 @@ export class McpChildProcess implements TargetLink, LineOwner {
   }
 
   close(): void {
-    this.#detachOwner('was ended')
+    this.#detachOwner('was stopped')
   }
 
-  /** At once, with its whole group. */
+  /** Kills the whole process group at once. */
   kill(): void {
     this.#termination.kill()
   }
@@ -172,21 +176,20 @@ export class McpChildProcess implements TargetLink, LineOwner {
   #attach(): void {
     const { stdin, stdout, stderr } = this.#process
     this.#process.once('exit', (code, signal) => this.#exited(code, signal))
-    // Node has it instead of 'exit' where the system could not tell how the process ended.
+    // Node emits 'error' instead of 'exit' if the system could not report how the process ended.
     this.#process.on('error', () => this.#exited(null, null))
     stdin.on('error', () => this.#break('closed its standard input'))
-    stdin.on('drain', () => this.#weigh(0)).once('close', () => this.#weigh(0))
+    stdin.on('drain', () => this.#countUnread(0)).once('close', () => this.#countUnread(0))
     stdout.on('data', (chunk: Buffer) => this.#read(chunk))
-    // What follows a failed read is 'close'.
+    // 'close' follows a failed read.
     stdout.on('error', () => {}).once('close', () => this.#outputClosed())
     stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
     stderr.on('error', () => {}).once('close', () => this.#stderr.end())
   }
 
-  /** What it has not read. */
-  #weigh(bytes: number): void {
-    bytesInFlight.unsent += bytes - this.#weight
-    this.#weight = bytes
+  #countUnread(bytes: number): void {
+    bytesInFlight.unsent += bytes - this.#countedBytes
+    this.#countedBytes = bytes
   }
 
   #read(chunk: Buffer): void {
@@ -194,12 +197,12 @@ export class McpChildProcess implements TargetLink, LineOwner {
       if (chunk.length >= BIG_READ_BYTES) this.#yieldToOthers()
       return this.#lines.push(chunk)
     }
-    // When a process exits, Node resumes its output, paused or not.
+    // When a process exits, Node resumes its stdout even if it was paused.
     this.#process.stdout.pause()
     this.#process.stdout.unshift(chunk)
   }
 
-  /** One that talks without end must not keep the others waiting: node would read on within the same turn. */
+  /** A child with endless output must not starve the others: Node would read on in the same event loop turn. */
   #yieldToOthers(): void {
     const { stdout } = this.#process
     stdout.pause()
@@ -215,24 +218,25 @@ export class McpChildProcess implements TargetLink, LineOwner {
   }
 
   #exited(code: number | null, signal: NodeJS.Signals | null): void {
-    if (this.#leader === 'gone') return
-    this.#leader = 'gone'
+    if (this.#leader === 'exited') return
+    this.#leader = 'exited'
     this.exitCode = code
     this.exitSignal = signal
-    // It says more than which pipe broke, even where that was heard of first.
+    // More precise than a broken pipe, even if that was reported first.
     this.#reason = signal === null ? `exited with code ${code}` : `was killed by ${signal}`
     this.#break(this.#reason)
     this.#termination.leaderExited()
     if (this.#state !== 'ended') this.#beginTermination()
   }
 
-  /** The link cannot last. What the child said is read first, but something it started may hold its output open. */
+  /** The link is broken. Its output is read first, within a grace: a descendant may hold the pipe open. */
   #break(reason: string): void {
     if (this.#owner === null) return
     this.#reason ||= reason
-    if (this.#leader === 'gone' && this.#output === 'closed') return this.#detachOwner(this.#reason)
+    if (this.#leader === 'exited' && this.#output === 'closed')
+      return this.#detachOwner(this.#reason)
     if (this.#reading === 'paused') return
-    // When our own process was held up, the time is over before the pipe was looked at: hence once more.
+    // After a stall of our process, the timer fires before the pipe was polled: setImmediate polls it once more.
     this.#drain ??= setTimeout(
       () => setImmediate(() => this.#drained()),
       this.#childOwner.gracePeriods.drain,
@@ -245,7 +249,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
     this.#detachOwner(this.#reason)
   }
 
-  /** The owner hears no more but this; the child is read on, so that it can end. */
+  /** Closes the link for its owner; the output is still read so that the child can end. */
   #detachOwner(reason: string): void {
     const owner = this.#owner
     if (owner === null) return
@@ -273,7 +277,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
     this.#childOwner.ended(this)
   }
 
-  /** Nobody of its group is left, but one that made a group of its own may hold the pipes for ever. */
+  /** A descendant in another process group may hold the pipes open for ever, so they are destroyed after a grace. */
   #release(): void {
     const { stdin, stdout, stderr } = this.#process
     const timer = setTimeout(() => {
@@ -283,7 +287,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
   }
 
   #refuse({ bytes, number, traced }: OutgoingMessage): void {
-    const reason = `target '${this.target}' does not read: ${MAX_STDIN_BYTES} bytes wait for it`
+    const reason = `target '${this.target}' does not read its stdin: ${MAX_STDIN_BYTES} bytes wait`
     traced?.failed(reason)
     if (number === 0) return this.#undelivered.add(['bytes', bytes.length])
     const owner = this.#owner
@@ -297,15 +301,13 @@ export class McpChildProcess implements TargetLink, LineOwner {
   }
 }
 
-// Reads one line of a child's output.
-
 const OPEN_BRACKET = 0x5b
 
-/** Its message, or those of a batch, as 2025-03-26 has them; for each that is none, what is wrong with it. */
+/** Parses a line with one message or a batch (2025-03-26); an item that is not a message gives the reason. */
 function parseOutputLine(line: Buffer): (RpcMessage | string)[] {
   let bytes = line
   let whole = findJsonValue(bytes)
-  // A server that prints a file of another encoding is wrong, but its client waits for the answer.
+  // Invalid UTF-8 is an error of the server, but the client still needs the answer.
   if (whole === null && !isUtf8(bytes)) {
     bytes = Buffer.from(bytes.toString('utf8'))
     whole = findJsonValue(bytes)
@@ -315,21 +317,20 @@ function parseOutputLine(line: Buffer): (RpcMessage | string)[] {
   return listItems(bytes, whole).map((item) => RpcMessage.parseAt(bytes, item))
 }
 
-// Things that go wrong again and again: the first few are told one by one, the others by their number.
-
-/** How many of a kind are told one by one. */
+/** Warnings of one kind that are logged one by one. */
 const MAX_LOGGED_EACH = 10
 
+/** Logs the first warnings of a kind one by one, and the number of the others at the end. */
 class RepeatedWarning {
   readonly #log: Log
   readonly #message: string
   readonly #logFields: readonly LogValue[]
   #count = 0
 
-  constructor(log: Log, message: string, whose: readonly LogValue[]) {
+  constructor(log: Log, message: string, logFields: readonly LogValue[]) {
     this.#log = log
     this.#message = message
-    this.#logFields = whose
+    this.#logFields = logFields
   }
 
   add(fields: readonly LogValue[]): void {
@@ -338,10 +339,10 @@ class RepeatedWarning {
     this.#log.write('warn', 'mcp', this.#message, [...this.#logFields, ...fields, ...last])
   }
 
-  /** All is over: those that were not told. */
+  /** Logs the number of the warnings that were not logged one by one. */
   end(): void {
-    const untold = this.#count - MAX_LOGGED_EACH
-    if (untold > 0)
-      this.#log.write('warn', 'mcp', this.#message, [...this.#logFields, 'untold', untold])
+    const unlogged = this.#count - MAX_LOGGED_EACH
+    if (unlogged > 0)
+      this.#log.write('warn', 'mcp', this.#message, [...this.#logFields, 'untold', unlogged])
   }
 }

@@ -1,4 +1,4 @@
-// All child processes of the gateway: how many there may be, what is known of them, and that none is left behind.
+// All child processes of the gateway: starts them within a limit, describes them, and ends them at shutdown.
 
 import type { McpLimits } from '../../../core/bounds.ts'
 import type { ChildProcessView } from '../../../core/runtime-views.ts'
@@ -11,7 +11,7 @@ import type { GracePeriods } from './end-child.ts'
 import { startChildProcess } from './start-child.ts'
 import type { StdioTarget } from './start-child.ts'
 
-/** A child that never was; its owner hears so. */
+/** The link to a child that failed to start; its owner gets `closed`. */
 const FAILED_CHILD_LINK: TargetLink = {
   send: ({ bytes, traced }) => traced?.writtenToChild(bytes),
   forgetRequest() {},
@@ -21,7 +21,7 @@ const FAILED_CHILD_LINK: TargetLink = {
   close() {},
 }
 
-/** Hears of every process group, so that another process can end it when this one cannot any more. */
+/** Is notified of every process group, so that the supervisor can kill it if this process dies. */
 export interface ChildObserver {
   began(pid: number): void
   over(pid: number): void
@@ -32,9 +32,9 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
   readonly gracePeriods: GracePeriods
   readonly maxMessageBytes: number
   readonly #maxChildren: number
-  /** Null where there is nobody else. */
+  /** Null with a single process. */
   readonly #observer: ChildObserver | null
-  /** Until the last process of their groups is gone. */
+  /** Children stay here until the last process of their group is gone. */
   readonly #alive = new Set<McpChildProcess>()
   #state: 'open' | 'closed' = 'open'
   #whenEmpty: (() => void)[] = []
@@ -42,22 +42,22 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
   constructor(
     limits: Pick<McpLimits, 'maxChildren' | 'maxMessageBytes'>,
     log: Log,
-    graces: GracePeriods = GRACE_PERIODS,
-    witness: ChildObserver | null = null,
+    gracePeriods: GracePeriods = GRACE_PERIODS,
+    observer: ChildObserver | null = null,
   ) {
     this.log = log
-    this.gracePeriods = graces
+    this.gracePeriods = gracePeriods
     this.maxMessageBytes = limits.maxMessageBytes
     this.#maxChildren = limits.maxChildren
-    this.#observer = witness
+    this.#observer = observer
   }
 
-  /** Counts those that are ending, too. */
+  /** Includes children that are ending. */
   get count(): number {
     return this.#alive.size
   }
 
-  /** The link to a new child; or why no more are started now, which is the gateway's doing and not the target's. */
+  /** Returns a link to a new child, or the reason why the gateway starts none now. */
   open(target: StdioTarget, owner: TargetLinkOwner): TargetLink | string {
     const { name } = target
     if (this.#state === 'closed') return `target '${name}' is not started: the gateway is stopping`
@@ -65,7 +65,7 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
       const bound = `${this.#maxChildren} child processes are running (config.mcp.maxChildren)`
       return `target '${name}' is not started: ${bound}`
     }
-    const process = startChildProcess(target, (why) => this.#failed(name, why, owner))
+    const process = startChildProcess(target, (reason) => this.#failed(name, reason, owner))
     if (process === null) return FAILED_CHILD_LINK
     const child = new McpChildProcess(this, target, process, owner)
     this.#alive.add(child)
@@ -81,14 +81,14 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
     return child
   }
 
-  /** Ends them all, and starts no more. Takes no longer than the graces. */
+  /** Ends all children and starts no more; takes at most the grace periods. */
   async closeAll(): Promise<void> {
     this.#state = 'closed'
     for (const child of this.#alive) child.close()
     if (this.#alive.size > 0) await new Promise<void>((resolve) => this.#whenEmpty.push(resolve))
   }
 
-  /** Before it returns every group was sent SIGKILL: for a process that exits now. */
+  /** Sends SIGKILL to every group before it returns, for a process that exits at once. */
   killAll(): void {
     this.#state = 'closed'
     for (const child of this.#alive) child.kill()
@@ -111,15 +111,15 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
     for (const resolve of this.#whenEmpty.splice(0)) resolve()
   }
 
-  #failed(name: string, why: string, owner: TargetLinkOwner): void {
-    this.log.write('warn', 'mcp', 'cannot start child', ['target', name, 'error', why])
-    owner.closed(`target '${name}' could not be started: ${why}`)
+  #failed(name: string, reason: string, owner: TargetLinkOwner): void {
+    this.log.write('warn', 'mcp', 'cannot start child', ['target', name, 'error', reason])
+    owner.closed(`target '${name}' could not be started: ${reason}`)
   }
 
   #logEnd({ target, pid, label, exitCode, exitSignal, since }: McpChildProcess): void {
-    const isGone = exitCode !== null || exitSignal !== null
-    const level = isGone ? 'info' : 'error'
-    this.log.write(level, 'mcp', isGone ? 'child exited' : 'child cannot be ended', [
+    const hasExited = exitCode !== null || exitSignal !== null
+    const level = hasExited ? 'info' : 'error'
+    this.log.write(level, 'mcp', hasExited ? 'child exited' : 'child could not be killed', [
       'target',
       target,
       'pid',

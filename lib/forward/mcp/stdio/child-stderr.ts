@@ -1,5 +1,5 @@
-// What a child says on its standard error goes to our log, line by line. It is read as fast as it comes, so that
-// no child hangs on it; what is too long or too much is cut or counted.
+// Writes the stderr of a child to the log, line by line. It is always read, so that no child blocks on it; long lines
+// are cut and lines above a rate are counted.
 
 import type { Log, LogValue } from '../../../core/log.ts'
 import { redactLine } from '../../../text/redaction.ts'
@@ -9,13 +9,13 @@ import type { LineOwner } from './line-splitter.ts'
 
 /** A longer line is cut. */
 export const MAX_STDERR_LINE = 4_096
-/** Lines that go to the log within one window; the others are counted. */
+/** Lines that are logged within one window; the others are counted. */
 export const MAX_STDERR_LINES_PER_WINDOW = 200
 const STDERR_WINDOW_MS = 1_000
-/** Lines kept for whoever asks later what it said last. */
+/** Latest lines that are kept for the admin API. */
 export const STDERR_LINES_KEPT = 20
 
-/** As bytes, for nearly all of them are never looked at; `text` once one was. */
+/** Kept as bytes, since most lines are never shown; `text` is set on first use. */
 interface KeptStderrLine {
   readonly bytes: Buffer
   text: string | null
@@ -29,17 +29,17 @@ export class ChildStderr implements LineOwner {
   readonly #last: KeptStderrLine[] = []
   #logged = 0
   #dropped = 0
-  /** Runs while the window of the last logged line is open; unref'd, as it only counts. */
+  /** Set while a window is open; unref'd, as it only counts lines. */
   #window: NodeJS.Timeout | null = null
 
-  constructor(log: Log, whose: readonly LogValue[], known: ChildSecrets | null = null) {
+  constructor(log: Log, logFields: readonly LogValue[], secrets: ChildSecrets | null = null) {
     this.#log = log
-    this.#secrets = known
-    this.#logFields = whose
+    this.#secrets = secrets
+    this.#logFields = logFields
   }
 
   last(lines = STDERR_LINES_KEPT): string[] {
-    return this.#last.slice(-lines).map((kept) => (kept.text ??= this.#redacted(kept.bytes)))
+    return this.#last.slice(-lines).map((kept) => (kept.text ??= this.#redact(kept.bytes)))
   }
 
   push(chunk: Buffer): void {
@@ -61,7 +61,7 @@ export class ChildStderr implements LineOwner {
     this.#write(beginning, ['cut', true])
   }
 
-  #redacted(bytes: Buffer): string {
+  #redact(bytes: Buffer): string {
     const text = bytes.toString('utf8')
     return redactLine(this.#secrets?.redact(text) ?? text)
   }
@@ -71,13 +71,13 @@ export class ChildStderr implements LineOwner {
     if (this.#last.length > STDERR_LINES_KEPT) this.#last.shift()
   }
 
-  #write(bytes: Buffer, more: readonly LogValue[]): void {
+  #write(bytes: Buffer, extraFields: readonly LogValue[]): void {
     this.#window ??= setTimeout(() => this.#closeWindow(), STDERR_WINDOW_MS).unref()
     if (this.#logged === MAX_STDERR_LINES_PER_WINDOW) return void this.#dropped++
     this.#logged++
     if (!this.#log.allows('info', 'mcp')) return
-    const text = this.#redacted(bytes)
-    this.#log.write('info', 'mcp', 'stderr', [...this.#logFields, 'line', text, ...more])
+    const text = this.#redact(bytes)
+    this.#log.write('info', 'mcp', 'stderr', [...this.#logFields, 'line', text, ...extraFields])
   }
 
   #closeWindow(): void {
@@ -85,7 +85,7 @@ export class ChildStderr implements LineOwner {
     this.#window = null
     this.#logged = 0
     if (this.#dropped > 0)
-      this.#log.write('info', 'mcp', 'stderr lines dropped: there are too many', [
+      this.#log.write('info', 'mcp', 'stderr lines dropped', [
         ...this.#logFields,
         'lines',
         this.#dropped,

@@ -1,22 +1,22 @@
-// Cuts a stream of bytes into lines. It works on bytes, so that no read can split a character, and a line that comes
-// in pieces is joined once, however small they are.
+// Splits a byte stream into lines. It works on bytes, so that no read can split a character, and joins the pieces of a
+// line only once, however small they are.
 
 import { bytesInFlight } from '../../../core/byte-budgets.ts'
 
 export interface LineOwner {
-  /** A line without its end, and never an empty one. The bytes are the owner's to keep. */
+  /** A non-empty line without its line end. The owner may keep the bytes. */
   line(bytes: Buffer): void
-  /** A line above the bound: its beginning, as long as the bound. The rest of it is skipped, unless `stop` is called. */
+  /** The first bytes, up to the bound, of a line above the bound. The rest is skipped. */
   tooLong(beginning: Buffer): void
 }
 
-/** `skipping`: what is left of a line that is too long. */
+/** `skipping`: drops the rest of a line that is too long. */
 type LineSplitterState = 'reading' | 'skipping' | 'stopped'
 
 const LF = 10
 const CR = 13
 
-/** Pieces below `SMALL_BYTES` gather in blocks, for one object per byte would weigh a hundred times the line. */
+/** Pieces below `SMALL_BYTES` are copied into blocks: one Buffer per byte would cost a hundred times the line. */
 const BLOCK_BYTES = 16_384
 const SMALL_BYTES = 4_096
 
@@ -24,13 +24,13 @@ export class LineSplitter {
   readonly #owner: LineOwner
   readonly #maxBytes: number
   #state: LineSplitterState = 'reading'
-  /** Pieces of a line whose end has not come, and behind them what has gathered in the block. */
+  /** Pieces of an incomplete line, followed by the block bytes from `#from` to `#to`. */
   #pieces: Buffer[] = []
   #block: Buffer | null = null
   #from = 0
   #to = 0
-  /** Bytes of pieces and block. */
-  #held = 0
+  /** Bytes in pieces and block. */
+  #heldBytes = 0
 
   constructor(owner: LineOwner, maxBytes: number) {
     this.#owner = owner
@@ -45,33 +45,32 @@ export class LineSplitter {
       if (at < 0) return this.#hold(rest)
       from = at + 1
       if (this.#state === 'skipping') this.#state = 'reading'
-      else if (this.#held === 0) this.#takeWholeLine(rest, chunk.length)
+      else if (this.#heldBytes === 0) this.#takeWholeLine(rest, chunk.length)
       else this.#takeLastPiece(rest)
     }
   }
 
-  /** No more bytes will come: what is held is the last line. */
+  /** The input ended: delivers the last line if it has no line end. */
   end(): void {
-    if (this.#state === 'reading' && this.#held > 0) this.#deliver(this.#join())
+    if (this.#state === 'reading' && this.#heldBytes > 0) this.#deliver(this.#join())
     this.stop()
   }
 
-  /** Whatever comes now is dropped. */
+  /** Drops all further input. */
   stop(): void {
     this.#state = 'stopped'
     this.#clear()
     this.#block = null
   }
 
-  /** A line within one chunk. As a slice it would keep the whole chunk in memory, so a small part is copied. */
+  /** A line within one chunk. A slice would keep the whole chunk in memory, so a small line is copied. */
   #takeWholeLine(bytes: Buffer, chunkLength: number): void {
     this.#deliver(bytes.length * 2 < chunkLength ? Buffer.from(bytes) : bytes)
   }
 
-  /** The last piece of a line. */
   #takeLastPiece(piece: Buffer): void {
     this.#hold(piece)
-    // The bound may have been passed just now, and this was its end.
+    // This piece may have passed the bound; its line has ended all the same.
     if (this.#state === 'skipping') this.#state = 'reading'
     else if (this.#state === 'reading') this.#deliver(this.#join())
   }
@@ -84,14 +83,14 @@ export class LineSplitter {
 
   #hold(piece: Buffer): void {
     if (this.#state !== 'reading') return
-    this.#held += piece.length
+    this.#heldBytes += piece.length
     bytesInFlight.retained += piece.length
     if (piece.length >= SMALL_BYTES) {
       this.#closeBlock()
       this.#pieces.push(piece)
     } else this.#gather(piece)
-    // One byte more is allowed for here: it may be the CR of the line's end.
-    if (this.#held <= this.#maxBytes + 1) return
+    // One extra byte is allowed: it may be the CR of the line end.
+    if (this.#heldBytes <= this.#maxBytes + 1) return
     const beginning = this.#join().subarray(0, this.#maxBytes)
     this.#state = 'skipping'
     this.#owner.tooLong(beginning)
@@ -112,18 +111,18 @@ export class LineSplitter {
     this.#from = this.#to
   }
 
-  /** What is held, in memory of its own: the block is used again. */
+  /** Joins the held bytes in a new Buffer, since the block is reused. */
   #join(): Buffer {
     this.#closeBlock()
-    const line = Buffer.concat(this.#pieces, this.#held)
+    const line = Buffer.concat(this.#pieces, this.#heldBytes)
     this.#clear()
     return line
   }
 
   #clear(): void {
     this.#pieces = []
-    bytesInFlight.retained -= this.#held
-    this.#held = 0
+    bytesInFlight.retained -= this.#heldBytes
+    this.#heldBytes = 0
     this.#from = this.#to = 0
   }
 }

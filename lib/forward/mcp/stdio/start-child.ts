@@ -1,4 +1,4 @@
-// Starts a child: in a process group of its own, with pipes, and never through a shell.
+// Starts a child in its own process group, with pipes and without a shell, and redacts its secrets in what it prints.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
@@ -11,13 +11,12 @@ import { isSecretParameter, REDACTED } from '../../../text/redaction.ts'
 
 export type StdioTarget = Extract<McpTarget, { kind: 'stdio' }>
 
-/** A process that runs. */
 export type StartedProcess = ChildProcessWithoutNullStreams & { readonly pid: number }
 
-/** The process; or null, and `failed` is told later why there is none. */
+/** Returns the process; or null, and calls `failed` later with the reason. */
 export function startChildProcess(
   target: StdioTarget,
-  failed: (why: string) => void,
+  failed: (reason: string) => void,
 ): StartedProcess | null {
   const env: NodeJS.ProcessEnv = target.clearEnv ? {} : { ...process.env }
   for (const [name, value] of Object.entries(target.env)) env[name] = value.reveal()
@@ -41,13 +40,13 @@ function isStartedProcess(child: ChildProcessWithoutNullStreams): child is Start
   return child.pid !== undefined
 }
 
-/** The system's refusals name the command only; Node's own quote the argument, which may be a secret. */
+/** System errors name only the command; Node's own errors quote the argument, which may be a secret. */
 function describeStartError(error: NodeJS.ErrnoException): string {
   if (isOutOfDescriptors(error)) return OUT_OF_DESCRIPTORS_MESSAGE
   return error.syscall === undefined ? (error.code ?? error.name) : error.message
 }
 
-/** The system looks in the PATH that the child gets. Where it gets none, ours says where its command lies. */
+/** The system searches the PATH of the child. If the child has none, the gateway's PATH is searched. */
 function resolveCommand(cmd: string, env: NodeJS.ProcessEnv): string {
   if (env['PATH'] !== undefined || cmd.includes('/')) return cmd
   const folders = (process.env['PATH'] ?? '').split(delimiter)
@@ -63,47 +62,48 @@ function isExecutable(path: string): boolean {
   }
 }
 
-// Values that a child was given and may print: what was set in its environment, and its arguments that are not shown.
+/** A shorter value would also match unrelated text. */
+const MIN_SECRET_LENGTH = 8
+/** The number of values to search for, and the characters of each: no line is longer. */
+const MAX_SECRETS = 64
+const MAX_SECRET_LENGTH = 4_096
 
-/** A shorter one stands in many lines that have nothing to do with it. */
-const MIN_LETTERS = 8
-/** Values that are looked for, and how much of each: no line is longer. */
-const MAX_VALUES = 64
-const MAX_LETTERS = 4_096
-
+/** The secret values in the environment and the arguments of a child, which it may print. */
 export class ChildSecrets {
-  /** The longest first: one may be part of another. */
+  /** The longest first, since one may be part of another. */
   readonly #values: readonly string[]
 
   constructor({ env, args }: Pick<StdioTarget, 'env' | 'args'>) {
-    const set = Object.entries(env)
+    const envValues = Object.entries(env)
       .map(([name, value]) => [name, value.reveal()] as const)
       .filter(([name, value]) => isSecretParameter(name) || !isPlainName(value))
       .map(([, value]) => value)
-    const values = [...set, ...findHiddenArguments(args).flatMap(splitSecretParts)]
+    const values = [...envValues, ...findHiddenArguments(args).flatMap(splitSecretParts)]
       .flatMap((value) => value.split('\n'))
-      .map((value) => value.trim().slice(0, MAX_LETTERS))
-      .filter((value) => value.length >= MIN_LETTERS)
-    this.#values = [...new Set(values)].slice(0, MAX_VALUES).toSorted((a, b) => b.length - a.length)
+      .map((value) => value.trim().slice(0, MAX_SECRET_LENGTH))
+      .filter((value) => value.length >= MIN_SECRET_LENGTH)
+    this.#values = [...new Set(values)]
+      .slice(0, MAX_SECRETS)
+      .toSorted((a, b) => b.length - a.length)
   }
 
-  /** The line without them, also where it was cut within one. */
+  /** Redacts the secrets in a line, also one that is cut at the end of the line. */
   redact(line: string): string {
-    let shown = line
+    let redacted = line
     for (const value of this.#values)
-      shown = cutPartialSecret(shown.replaceAll(value, REDACTED), value)
-    return shown
+      redacted = redactPartialSecret(redacted.replaceAll(value, REDACTED), value)
+    return redacted
   }
 }
 
-/** `--name=value`, `NAME=value`, `Name: Scheme value`: programs print them apart. */
+/** Splits `--name=value`, `NAME=value` and `Name: Scheme value`, as programs print the value alone. */
 function splitSecretParts(text: string): string[] {
   const [, value = ''] = /^[^=\s]{1,128}=([^]*)$/.exec(text) ?? []
   const [, words = ''] = /^[\w-]{1,128}:\s*([^]*)$/.exec(text) ?? []
   return [text, value, words, words.replace(/^\w{1,32}\s+/, '')]
 }
 
-function cutPartialSecret(line: string, value: string): string {
-  const at = line.lastIndexOf(value.slice(0, MIN_LETTERS))
+function redactPartialSecret(line: string, value: string): string {
+  const at = line.lastIndexOf(value.slice(0, MIN_SECRET_LENGTH))
   return at >= 0 && value.startsWith(line.slice(at)) ? line.slice(0, at) + REDACTED : line
 }

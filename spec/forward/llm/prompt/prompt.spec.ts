@@ -243,8 +243,8 @@ const REFUSED: [text: string, message: string][] = [
   ['{"stream_options":{"Include_Usage":false}}', UNCLEAR],
   [manyMembers(MAX_PROMPT_MEMBERS + 1), 'the body has more than 1024 members at byte 9223'],
   ['{"model":"a"', 'the body has no end at byte 12'],
-  ['{"model":"a"}{}', 'the body has something behind its end at byte 13'],
-  [' ', 'the body has nothing in it at byte 1'],
+  ['{"model":"a"}{}', 'the body has content after its end at byte 13'],
+  [' ', 'the body has no content at byte 1'],
 ]
 
 prompt('refuses a body that two parsers could read in two ways, at every split', () => {

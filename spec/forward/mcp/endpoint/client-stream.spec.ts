@@ -1,4 +1,4 @@
-// An event stream towards a client that is quick, slow, or gone.
+// An event stream to a client that is fast, slow, or disconnected.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,10 +8,10 @@ import type { ClientEventStreamOwner } from '../../../../lib/forward/mcp/endpoin
 
 const events = suite('mcp/endpoint/event-stream')
 
-/** Both ends of a stream, and what they heard. */
+/** Both ends of a stream, and their events. */
 class Ends implements ClientEventStreamOwner, Sink {
   readonly heard: string[] = []
-  /** Whether the client has room. */
+  /** Whether the client accepts more. */
   room: 'some' | 'none' = 'some'
 
   clientLeft(): void {
@@ -44,7 +44,7 @@ function send(stream: ClientEventStream, ...texts: string[]): void {
   for (const text of texts) stream.send(Buffer.from(text))
 }
 
-events('holds what is sent before somebody reads, and then writes it at once', () => {
+events('queues events before it is read, then writes them at once', () => {
   const ends = new Ends()
   const stream = new ClientEventStream(ends)
   send(stream, 'a', 'bc')
@@ -55,7 +55,7 @@ events('holds what is sent before somebody reads, and then writes it at once', (
   assert.equal(ends.take(), ['d', 'drained'])
 })
 
-events('waits while the client has no room, and counts what is on its way', () => {
+events('waits while the client is slow, and counts the unsent bytes', () => {
   const ends = new Ends()
   const stream = new ClientEventStream(ends)
   stream.start(ends, 'content')
@@ -71,7 +71,7 @@ events('waits while the client has no room, and counts what is on its way', () =
   assert.equal([stream.unsent, ends.take()], [0, ['drained']])
 })
 
-events('ends behind the last event, when the client has taken it', () => {
+events('ends after the last event, when the client has taken it', () => {
   const ends = new Ends()
   const stream = new ClientEventStream(ends)
   stream.start(ends, 'content')
@@ -99,7 +99,7 @@ events('an end before it is read waits for the reader', () => {
   assert.equal(ends.take(), ['only', 'end', 'drained'])
 })
 
-events('a client that leaves is told of once, and what waited is dropped', () => {
+events('a disconnect is reported once, and queued events are dropped', () => {
   const ends = new Ends()
   const stream = new ClientEventStream(ends)
   stream.start(ends, 'content')
@@ -114,7 +114,7 @@ events('a client that leaves is told of once, and what waited is dropped', () =>
   assert.equal(ends.take(), [])
 })
 
-events('a cut is the owner’s own doing: only the client hears of it', () => {
+events('a cut by the owner is reported only to the client', () => {
   const ends = new Ends()
   const stream = new ClientEventStream(ends)
   stream.start(ends, 'content')
@@ -123,7 +123,7 @@ events('a cut is the owner’s own doing: only the client hears of it', () => {
   assert.equal(ends.take(), ['cut idle'])
 })
 
-events('says something after a silence, but piles nothing up for who does not listen', () => {
+events('sends a comment after a silence, but queues none for a slow client', () => {
   const ends = new Ends()
   const stream = new ClientEventStream(ends)
   stream.start(ends, 'content')

@@ -1,4 +1,4 @@
-// Who is served on a loopback listener, by Host and Origin.
+// DNS rebinding protection on a loopback listener, by Host and Origin.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,7 +8,7 @@ import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 
 const rebinding = suite('mcp/endpoint/rebinding')
 
-/** What is wrong with a request over loopback, by its first word. */
+/** The first word of the refusal of a request over loopback. */
 function fault(protection: RebindingProtection, host: string, origin = '', allowed = ''): string {
   const fields = [`host: ${host}`, ...(origin === '' ? [] : [`origin: ${origin}`])]
   const exchange = exchangeOf(requestOf('POST /mcp HTTP/1.1', ...fields))
@@ -36,7 +36,7 @@ rebinding('strict serves loopback names only', () => {
     assert.is(fault('strict', host), 'Host', host)
 })
 
-rebinding('a page must be of loopback, or let in by cors', () => {
+rebinding('an Origin must be loopback, or allowed by cors', () => {
   for (const protection of ['strict', 'pages'] as const) {
     for (const origin of [
       'http://localhost',
@@ -60,7 +60,7 @@ rebinding('a page must be of loopback, or let in by cors', () => {
   }
 })
 
-rebinding('pages does not mind names, and off nothing', () => {
+rebinding('pages does not check Host, and off checks nothing', () => {
   assert.is(fault('pages', 'mcp.example.test'), '')
   assert.is(fault('off', 'evil.test', 'http://evil.test'), '')
 })

@@ -1,4 +1,4 @@
-// The transport of 2024-11-05: one stream that brings everything, and POSTs that are merely accepted.
+// The HTTP+SSE transport of 2024-11-05: one stream carries all messages, and POSTs get a 202.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -20,7 +20,7 @@ function call(id: number, name: string, given: Json = {}): string {
   return JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
 }
 
-/** An old client: its stream, and how it posts. */
+/** A legacy client: its stream, and its POSTs. */
 class OldClient {
   readonly stream: Answer
   readonly endpoint: string
@@ -76,10 +76,10 @@ legacy('answers come on the stream, and its end ends the session', async () => {
   await until(() => !isRunning(pid), 'the child to end')
   assert.is((await client.post(call(3, 'echo'))).status, 404)
   const ended = gateway.lines.find(({ message }) => message === 'session ended')
-  assert.is(ended?.['reason'], 'its client closed the stream')
+  assert.is(ended?.['reason'], 'the client closed the stream')
 })
 
-legacy('questions and notifications come on the same stream', async () => {
+legacy('server requests and notifications come on the same stream', async () => {
   const [, client] = await begin()
   await client.accepted(INITIALIZE)
   await client.first(1)
@@ -90,7 +90,7 @@ legacy('questions and notifications come on the same stream', async () => {
   assert.is(textIn(await client.first(3)), '{"roots":[]}')
 })
 
-legacy('a POST without its session, or of an unknown one, is refused', async () => {
+legacy('a POST without a session, or with an unknown one, is refused', async () => {
   const [gateway] = await begin()
   const without = new McpClient(stage, gateway, { path: '/sse' })
   assert.is((await (await without.post(INITIALIZE)).whole()).status, 422)
@@ -102,7 +102,7 @@ legacy('a POST without its session, or of an unknown one, is refused', async () 
   assert.is((await html.whole()).status, 406)
 })
 
-legacy('a second initialize is refused, also while the first is under way', async () => {
+legacy('a second initialize is refused, also while the first is open', async () => {
   const [gateway, client] = await begin()
   await client.accepted(INITIALIZE)
   assert.is((await client.post(INITIALIZE)).status, 400)
@@ -123,7 +123,7 @@ legacy('requests before initialize are refused and start nothing', async () => {
   assert.is(gateway.lines.filter(({ message }) => message === 'started child').length, 1)
 })
 
-legacy('a target that does not come up is told of on the stream, which then ends', async () => {
+legacy('the failure of a target start is sent on the stream, which then ends', async () => {
   const [, client] = await begin({ targets: [puppet('one', '--greeting', 'exit')] })
   await client.accepted(INITIALIZE)
   const [answer] = await client.first(1)
@@ -132,7 +132,7 @@ legacy('a target that does not come up is told of on the stream, which then ends
   await client.stream.whole()
 })
 
-legacy('a slow reader gets all of it', async () => {
+legacy('a slow reader gets all messages', async () => {
   const [, client] = await begin({ targets: [server('one')] })
   await client.accepted(INITIALIZE)
   await client.first(1)
@@ -144,7 +144,7 @@ legacy('a slow reader gets all of it', async () => {
   for (const message of messages.slice(1)) assert.is(textIn([message]).length, 4_000_000)
 })
 
-legacy('a gateway that stops lets calls end before the stream', async () => {
+legacy('at shutdown, calls end before the stream', async () => {
   const [gateway, client] = await begin()
   await client.accepted(INITIALIZE)
   await client.first(1)
@@ -158,7 +158,7 @@ legacy('a gateway that stops lets calls end before the stream', async () => {
   await stopping
 })
 
-legacy('a client that leaves while its target starts leaves no child', async () => {
+legacy('a client that disconnects during the start of a target leaves no child', async () => {
   const [gateway, client] = await begin({ targets: [puppet('one', '--greeting', 'never')] })
   await client.accepted(INITIALIZE)
   const line = (message: string) => gateway.lines.find((one) => one.message === message)

@@ -1,4 +1,4 @@
-// `statefulMode: stateless`: every request has a session and children of its own, which go with its answer.
+// `statefulMode: stateless`: every request has its own session and children, which end with its answer.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -26,7 +26,7 @@ async function noChildLeft(gateway: RunningGateway): Promise<void> {
   await until(() => !pidsOf(gateway).some(isRunning), 'every child to end')
 }
 
-stateless('each request is answered without a session, by a child that goes with it', async () => {
+stateless('each request is answered without a session, by a child that ends with it', async () => {
   const [gateway, client] = await begin()
   const welcome = await (await client.initialize()).whole()
   assert.is(welcome.header('mcp-session-id'), undefined)
@@ -39,7 +39,7 @@ stateless('each request is answered without a session, by a child that goes with
   assert.is(pidsOf(gateway).length, 5)
 })
 
-stateless('the version of the header is what targets are greeted with', async () => {
+stateless('targets are initialized with the version of the header', async () => {
   const [, client] = await begin({}, 'mcp-protocol-version: 2025-03-26\r\n')
   const call = (id: number): string =>
     `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}`
@@ -49,7 +49,7 @@ stateless('the version of the header is what targets are greeted with', async ()
   assert.is((await (await unknown.ask('ping')).whole()).status, 400)
 })
 
-stateless('only what is asked of starts', async () => {
+stateless('only the target of the request is started', async () => {
   const [gateway, client] = await begin({ targets: [server('a'), server('b')] })
   assert.is(await client.textOf('b_echo', { text: 'x' }), 'x')
   const started = gateway.lines.filter(({ message }) => message === 'started child')
@@ -64,18 +64,15 @@ stateless('only what is asked of starts', async () => {
   await noChildLeft(gateway)
 })
 
-stateless(
-  'there is nothing to listen to or to delete, and notifications reach nobody',
-  async () => {
-    const [gateway, client] = await begin()
-    assert.is((await client.listen()).status, 405)
-    assert.is((await client.delete()).status, 405)
-    await client.notify('notifications/initialized')
-    assert.equal(pidsOf(gateway), [])
-  },
-)
+stateless('GET and DELETE are refused, and notifications are dropped', async () => {
+  const [gateway, client] = await begin()
+  assert.is((await client.listen()).status, 405)
+  assert.is((await client.delete()).status, 405)
+  await client.notify('notifications/initialized')
+  assert.equal(pidsOf(gateway), [])
+})
 
-stateless('a client that leaves leaves no child, also when it had seen an event', async () => {
+stateless('a client that disconnects leaves no child, also after an event', async () => {
   const [gateway, client] = await begin({ targets: [puppet('one')] })
   const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n'
   const streaming = await client.call('say', { text: note })
@@ -86,11 +83,11 @@ stateless('a client that leaves leaves no child, also when it had seen an event'
   streaming.raw.destroy()
   waiting.raw.destroy()
   await noChildLeft(gateway)
-  // Nobody can come back to what has no session.
+  // Without a session, a stream cannot be resumed.
   assert.ok(performance.now() - since < RESUME_GRACE_MS)
 })
 
-stateless('a child that cannot be started is the answer', async () => {
+stateless('a child that cannot be started is reported in the answer', async () => {
   const [, client] = await begin({ targets: ['{ name: one, stdio: { cmd: /nowhere/at-all } }'] })
   const { error } = (await (await client.call('echo')).only()) as { error: Json }
   assert.match(String(error['message']), "target 'one' could not be started")

@@ -48,7 +48,7 @@ const OTHERS = [
   ['traceparent', '00-1-2-00'],
 ]
 
-fields('sends on what tells of the client, and nothing of its message or connection', () => {
+fields('forwards headers about the client, but not about its message or connection', () => {
   const sent = selectForwardedHeaders(requestOf(...HEAD), ASKED)
   assert.equal(
     sent.filter(([, , only]) => only === undefined),
@@ -56,7 +56,7 @@ fields('sends on what tells of the client, and nothing of its message or connect
   )
 })
 
-fields('sends credentials on where they are meant for the target', () => {
+fields('forwards credentials that are meant for the target', () => {
   assert.equal(
     selectForwardedHeaders(requestOf(...HEAD), { authorization: 'all', cookie: 'all' }),
     [['authorization', 'Bearer token'], ['cookie', 'a=b'], ...OTHERS],
@@ -83,7 +83,7 @@ function targetsWith(request: string) {
   return backend.mcp.targets
 }
 
-fields('are transformed for the target that wants it, and for no other', () => {
+fields('are transformed only for the target with transformations', () => {
   const targets = targetsWith(`
     set: { x-user: jwt.sub, X-Request-Id: 'request.headers["user-agent"] + "!"', traceparent: jwt.none },
     add: { x-user: '"second"', x-none: jwt.none }, remove: [User-Agent, authorization]`)
@@ -99,7 +99,7 @@ fields('are transformed for the target that wants it, and for no other', () => {
     ['x-user', 'second'],
   ]
   assert.equal(fieldsFor('own'), expected)
-  // They are the request's as it was then.
+  // They are computed from the request at that time.
   exchange.facts = null
   exchange.request.remove('user-agent')
   assert.equal(fieldsFor('own'), expected)

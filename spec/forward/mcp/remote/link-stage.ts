@@ -1,4 +1,4 @@
-// What specs of links share: a target made of a scripted backend, messages, answers, and an owner that notes all it hears.
+// Shared by specs of links: a target with a scripted backend, messages, responses, and an owner that records events.
 
 import { BACKEND_LIMITS, MCP_LIMITS } from '../../../../lib/core/bounds.ts'
 import { Log } from '../../../../lib/core/log.ts'
@@ -62,47 +62,47 @@ export function remoteAt(
   }
 }
 
-/** Notes what it hears as words, in order; `on` may answer back at once. */
-export class Ear implements TargetLinkOwner {
+/** Records the events of a link as text, in order; `on` may react at once. */
+export class LinkRecorder implements TargetLinkOwner {
   readonly label = 'spec'
-  readonly heard: string[] = []
+  readonly recorded: string[] = []
   readonly replies: Reply[] = []
-  on: (what: string) => void = () => {}
+  on: (event: string) => void = () => {}
   #wake: (() => void)[] = []
 
   received(message: RpcMessage, number: number): void {
-    this.#note(`${number}: ${message.bytes.toString()}`)
+    this.#record(`${number}: ${message.bytes.toString()}`)
   }
 
   failed(number: number, reason: string, reply: Reply | null): void {
     if (reply !== null) this.replies.push(reply)
-    this.#note(`failed ${number}: ${reason}`)
+    this.#record(`failed ${number}: ${reason}`)
   }
 
   closed(reason: string): void {
-    this.#note(`closed: ${reason}`)
+    this.#record(`closed: ${reason}`)
   }
 
   expired(number: number): void {
-    this.#note(`expired ${number}`)
+    this.#record(`expired ${number}`)
   }
 
-  /** All of it, once there are this many. */
+  /** Waits for this many events. */
   async count(count: number): Promise<string[]> {
-    while (this.heard.length < count) {
-      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
-      const last = this.heard.slice(-3).map((what) => what.slice(0, 200))
-      await deadline(heard, WAIT_MS, `${count} calls; the last were ${JSON.stringify(last)}`)
+    while (this.recorded.length < count) {
+      const recorded = new Promise<void>((resolve) => this.#wake.push(resolve))
+      const last = this.recorded.slice(-3).map((event) => event.slice(0, 200))
+      await deadline(recorded, WAIT_MS, `${count} calls; the last were ${JSON.stringify(last)}`)
     }
-    return this.heard
+    return this.recorded
   }
 
-  #note(what: string): void {
-    this.heard.push(what)
-    const woken = this.#wake
+  #record(event: string): void {
+    this.recorded.push(event)
+    const waiting = this.#wake
     this.#wake = []
-    for (const wake of woken) wake()
-    this.on(what)
+    for (const wake of waiting) wake()
+    this.on(event)
   }
 }
 
@@ -129,7 +129,7 @@ export function result(number: number, value = '{}'): string {
 export const INITIALIZED = notification('notifications/initialized')
 export const PROGRESS = '{"jsonrpc":"2.0","method":"notifications/progress"}'
 
-/** To the end of one request with its body. */
+/** Waits for one complete request. */
 function oneRequest(text: string): number {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return -1
@@ -143,7 +143,7 @@ interface Sent {
 
 export const WAIT: Step = { wait: oneRequest }
 
-/** A whole answer. */
+/** A complete response. */
 export function answer(status: string, fields: string, content = ''): Sent {
   const lines = fields === '' ? '' : `${fields}\r\n`
   const head = `HTTP/1.1 ${status}\r\n${lines}content-length: ${Buffer.byteLength(content)}\r\n\r\n`
@@ -156,27 +156,27 @@ export function json(content: string, fields = ''): Sent {
 
 export const ACCEPTED = answer('202 Accepted', '')
 
-/** Without a length: it ends with its connection. */
+/** Without a length: the body ends with the connection. */
 export const EVENTS = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
-/** Whose end would be told apart from a lost connection. */
+/** Chunked: its end differs from a lost connection. */
 export const CHUNKED_EVENTS = EVENTS.replace('\r\n\r\n', '\r\ntransfer-encoding: chunked\r\n\r\n')
 
 export function event(data: string, id = ''): string {
   return `${id === '' ? '' : `id: ${id}\n`}event: message\ndata: ${data}\n\n`
 }
 
-/** A whole event stream, chunked, so that its connection can be used again. */
+/** A complete chunked event stream, so that its connection can be reused. */
 export function events(...all: string[]): Step {
   const content = all.join('')
   const size = Buffer.byteLength(content).toString(16)
   return { send: `${CHUNKED_EVENTS}${size}\r\n${content}\r\n0\r\n\r\n` }
 }
 
-/** The first answer of a target with sessions. */
+/** The answer to initialize of a target with sessions. */
 export const WELCOME = json(result(1, '{"protocolVersion":"2025-06-18"}'), '\r\nmcp-session-id: s1')
 
-/** The requests a backend heard, each as its first line and the named fields. */
-export function heardBy(backend: Backend, ...names: string[]): string[] {
+/** The requests at a backend, each as its first line and the named headers. */
+export function requestsAt(backend: Backend, ...names: string[]): string[] {
   return backend.connections.flatMap(({ received }) => {
     const heads = received.split(/(?=(?:POST|GET|DELETE) \/)/)
     return heads
@@ -189,7 +189,7 @@ export function heardBy(backend: Backend, ...names: string[]): string[] {
   })
 }
 
-/** Ends what is idle, and waits for all else to be ended by itself. */
+/** Closes idle connections and waits for the others to close. */
 export async function allClosed(backend: Backend, { pool }: RemoteTargetContext): Promise<void> {
   pool.close()
   for (const connection of backend.connections) await connection.untilClosed()
@@ -203,10 +203,10 @@ export async function linkTo<T extends TargetLink>(
   }: { stage: Stage; Link: new (remote: RemoteTargetContext, owner: TargetLinkOwner) => T },
   scripts: Step[][],
   options: RemoteOptions = {},
-): Promise<{ backend: Backend; ear: Ear; remote: RemoteTargetContext; link: T }> {
+): Promise<{ backend: Backend; recorder: LinkRecorder; remote: RemoteTargetContext; link: T }> {
   const backend = await stage.backend(...scripts)
-  const ear = new Ear()
+  const recorder = new LinkRecorder()
   const remote = remoteAt(stage, backend.port, options)
-  const link = stage.add(new Link(remote, ear))
-  return { backend, ear, remote, link }
+  const link = stage.add(new Link(remote, recorder))
+  return { backend, recorder, remote, link }
 }

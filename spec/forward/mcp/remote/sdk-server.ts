@@ -1,4 +1,4 @@
-// Servers of the SDK in this process, for links to talk to: Streamable HTTP at /mcp, the legacy transport at /sse.
+// SDK servers in this process for specs of links: Streamable HTTP at /mcp, the legacy transport at /sse.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,11 +16,11 @@ import { deadline } from '../../../support/deadline.ts'
 import type { Stage } from '../../../support/gateway.ts'
 
 export class SdkServer {
-  /** The newest session's. */
+  /** The transport of the newest session. */
   server: Server | null = null
   readonly sessions = new Map<string, StreamableHTTPServerTransport | SSEServerTransport>()
   readonly sockets = new Set<Socket>()
-  /** Answers to GET. */
+  /** Responses to GET. */
   readonly streams: ServerResponse[] = []
   readonly #http = createServer((request, response) => void this.#serve(request, response))
   readonly #options: StreamableHTTPServerTransportOptions

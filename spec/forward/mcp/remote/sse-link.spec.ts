@@ -18,7 +18,7 @@ import {
   allClosed,
   answer,
   event,
-  heardBy,
+  requestsAt,
   linkTo,
   request,
   result,
@@ -28,7 +28,7 @@ const legacy = suite('forward/mcp/remote/legacy')
 const stage = new Stage()
 legacy.after.each(() => stage.clear())
 
-const ways = { stage, Link: SseLink }
+const linkSetup = { stage, Link: SseLink }
 const SSE = { kind: 'sse', path: '/a/sse' } as const
 const TAKES: Step[] = [WAIT, ACCEPTED, { again: true }]
 const GONE = "closed: target 'x' "
@@ -37,30 +37,30 @@ function endpoint(address: string): string {
   return `event: endpoint\ndata: ${address}\n\n`
 }
 
-/** A stream that names this address, then says this when it is let go on. */
+/** A stream that sends this endpoint, then this text when it is released. */
 function stream(address: string, ...said: string[]): Step[] {
   const rest = said.flatMap((text): Step[] => [{ hold: true }, { send: text }])
   return [WAIT, { send: EVENTS + endpoint(address) }, ...rest]
 }
 
-legacy('sends messages where the stream says, and hears their answers on it', async () => {
+legacy('posts messages to the endpoint, and gets the answers on the stream', async () => {
   const script = stream('/messages?session=1', event(PROGRESS) + event(result(1)))
-  const { backend, ear, remote, link } = await linkTo(ways, [script, TAKES], SSE)
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [script, TAKES], SSE)
   link.send(request(1, 'initialize', [['x-user', 'ann']]))
   await backend.until((text) => text.includes('"id":1'))
-  assert.equal(heardBy(backend, 'x-user', 'accept', 'content-type'), [
+  assert.equal(requestsAt(backend, 'x-user', 'accept', 'content-type'), [
     'GET /a/sse x-user: ann accept: text/event-stream',
     'POST /messages?session=1 x-user: ann content-type: application/json',
   ])
   backend.release()
-  assert.equal(await ear.count(2), [`0: ${PROGRESS}`, `0: ${result(1)}`])
+  assert.equal(await recorder.count(2), [`0: ${PROGRESS}`, `0: ${result(1)}`])
   link.close()
-  assert.is(ear.heard.length, 2)
-  assert.is((await ear.count(3))[2], "closed: the link to target 'x' was closed")
+  assert.is(recorder.recorded.length, 2)
+  assert.is((await recorder.count(3))[2], "closed: the link to target 'x' was closed")
   await allClosed(backend, remote)
 })
 
-legacy('resolves the address against its own', async () => {
+legacy('resolves the endpoint against its own URL', async () => {
   const cases = [
     ['messages', 'POST /a/messages'],
     ['../m?s=1#x', 'POST /m?s=1'],
@@ -68,16 +68,16 @@ legacy('resolves the address against its own', async () => {
     ['http://127.0.0.1:PORT/m n', 'POST /m%20n'],
   ] as const
   for (const [address, line] of cases) {
-    const { backend, link } = await linkTo(ways, [[]], SSE)
+    const { backend, link } = await linkTo(linkSetup, [[]], SSE)
     const named = address.replace('PORT', String(backend.port))
     await backend.restart(stream(named), TAKES)
     link.send(request(1, 'initialize'))
     await backend.until((text) => text.includes('"id":1'))
-    assert.is(heardBy(backend)[1], line)
+    assert.is(requestsAt(backend)[1], line)
   }
 })
 
-legacy("sends nothing to an address that is not the target's own", async () => {
+legacy('sends nothing to an endpoint on another origin', async () => {
   const foreign = [
     'http://127.0.0.1:1/m',
     'https://127.0.0.1/m',
@@ -86,29 +86,29 @@ legacy("sends nothing to an address that is not the target's own", async () => {
     'data:x',
   ]
   for (const address of [...foreign, `/${'x'.repeat(9000)}`]) {
-    const { backend, ear, remote, link } = await linkTo(ways, [stream(address)], SSE)
+    const { backend, recorder, remote, link } = await linkTo(linkSetup, [stream(address)], SSE)
     link.send(request(1, 'initialize'))
-    assert.equal(await ear.count(1), [`${GONE}names an endpoint that is not its own`])
+    assert.equal(await recorder.count(1), [`${GONE}sent an endpoint that is not on its origin`])
     await allClosed(backend, remote)
-    assert.equal(heardBy(backend), ['GET /a/sse'])
+    assert.equal(requestsAt(backend), ['GET /a/sse'])
   }
 })
 
 legacy('puts the credential into every request', async () => {
   const auth = { kind: 'query', name: 'k', key: new Secret('v') } as const
-  const { backend, link } = await linkTo(ways, [stream('/m?s=1'), TAKES], { ...SSE, auth })
+  const { backend, link } = await linkTo(linkSetup, [stream('/m?s=1'), TAKES], { ...SSE, auth })
   link.send(request(1, 'initialize'))
   await backend.until((text) => text.includes('"id":1'))
-  assert.equal(heardBy(backend), ['GET /a/sse?k=v', 'POST /m?s=1&k=v'])
+  assert.equal(requestsAt(backend), ['GET /a/sse?k=v', 'POST /m?s=1&k=v'])
 })
 
-legacy('reads the stream however it is split', async () => {
+legacy('reads the stream at every split', async () => {
   const bytes = Buffer.from(EVENTS + endpoint('/m') + event(result(1, '"ä"')))
   const all = [...splits(bytes)].filter((_chunks, at) => at < 2 || at % 11 === 0)
   for (const chunks of all) {
-    const { ear, link } = await linkTo(ways, [[WAIT, { sendApart: chunks }], TAKES], SSE)
+    const { recorder, link } = await linkTo(linkSetup, [[WAIT, { sendApart: chunks }], TAKES], SSE)
     link.send(request(1, 'initialize'))
-    assert.equal(await ear.count(1), [`0: ${result(1, '"ä"')}`])
+    assert.equal(await recorder.count(1), [`0: ${result(1, '"ä"')}`])
     await stage.clear()
   }
 })
@@ -116,9 +116,12 @@ legacy('reads the stream however it is split', async () => {
 legacy('lets nothing overtake notifications/initialized', async () => {
   const posts: Step[] = [WAIT, ACCEPTED, WAIT, { hold: true }, ACCEPTED, WAIT, ACCEPTED]
   const welcome = stream('/m').concat({ send: event(result(1)) })
-  const { backend, ear, link } = await linkTo(ways, [welcome, posts], { ...SSE, poolMaxSize: 2 })
+  const { backend, recorder, link } = await linkTo(linkSetup, [welcome, posts], {
+    ...SSE,
+    poolMaxSize: 2,
+  })
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(request(2))
   await backend.until((text) => text.includes('initialized'))
@@ -127,21 +130,24 @@ legacy('lets nothing overtake notifications/initialized', async () => {
   await backend.until((text) => text.includes('"id":2'))
 })
 
-legacy('hands over what the target said instead of a stream', async () => {
+legacy('delivers the HTTP error that the target sent instead of a stream', async () => {
   const refusal = answer('401 Unauthorized', 'www-authenticate: Bearer', 'no token')
-  const { ear, link } = await linkTo(ways, [[WAIT, refusal]], SSE)
+  const { recorder, link } = await linkTo(linkSetup, [[WAIT, refusal]], SSE)
   link.send(request(1, 'initialize'))
-  assert.equal(await ear.count(2), ["failed 1: target 'x' answered 401", `${GONE}answered 401`])
-  assert.is(ear.replies[0]!.head.get('www-authenticate'), 'Bearer')
-  assert.is(contentOf(ear.replies[0]!), 'no token')
+  assert.equal(await recorder.count(2), [
+    "failed 1: target 'x' answered 401",
+    `${GONE}answered 401`,
+  ])
+  assert.is(recorder.replies[0]!.head.get('www-authenticate'), 'Bearer')
+  assert.is(contentOf(recorder.replies[0]!), 'no token')
 })
 
-legacy('is gone with its stream', async () => {
+legacy('closes when its stream ends', async () => {
   const cases: [string, Step[]][] = [
-    ['answered with no event stream', [answer('200 OK', 'content-type: text/html', 'x')]],
+    ['did not answer with an event stream', [answer('200 OK', 'content-type: text/html', 'x')]],
     ['ended its event stream', [{ send: EVENTS + endpoint('/m') }, { close: true }]],
     ['lost the connection of its event stream', [{ send: CHUNKED_EVENTS }, { close: true }]],
-    ['cannot be asked: upstream call failed: connection reset', [{ reset: true }]],
+    ['failed: upstream call failed: connection reset', [{ reset: true }]],
     [
       'sent a message above the limit of 1000 bytes (config.mcp.maxMessageBytes)',
       [{ send: EVENTS + endpoint('/m') + event(result(1, `"${'x'.repeat(2000)}"`)) }],
@@ -149,36 +155,52 @@ legacy('is gone with its stream', async () => {
   ]
   for (const [reason, steps] of cases) {
     const options = { ...SSE, maxMessageBytes: 1000 }
-    const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, ...steps], [WAIT]], options)
+    const { backend, recorder, remote, link } = await linkTo(
+      linkSetup,
+      [[WAIT, ...steps], [WAIT]],
+      options,
+    )
     link.send(request(1, 'initialize'))
-    assert.equal(await ear.count(1), [GONE + reason])
+    assert.equal(await recorder.count(1), [GONE + reason])
     link.send(request(2))
     link.close()
     await allClosed(backend, remote)
-    assert.is(ear.heard.length, 1)
+    assert.is(recorder.recorded.length, 1)
   }
 })
 
-legacy('tells of a message that was not taken, and stands', async () => {
+legacy('reports a rejected message and stays open', async () => {
   const posts: Step[] = [WAIT, answer('413 Too Large', '', 'x'), WAIT, { reset: true }]
-  const { ear, link } = await linkTo(ways, [stream('/m', event(result(4))), posts, TAKES], SSE)
+  const { recorder, link } = await linkTo(
+    linkSetup,
+    [stream('/m', event(result(4))), posts, TAKES],
+    SSE,
+  )
   link.send(request(2))
-  assert.equal(await ear.count(1), ["failed 2: target 'x' answered 413"])
-  assert.is(contentOf(ear.replies[0]!), 'x')
+  assert.equal(await recorder.count(1), ["failed 2: target 'x' answered 413"])
+  assert.is(contentOf(recorder.replies[0]!), 'x')
 })
 
-legacy('keeps what waits for the address within bounds', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, { send: EVENTS }]], SSE)
+legacy('bounds the messages that wait for the endpoint', async () => {
+  const { backend, recorder, remote, link } = await linkTo(
+    linkSetup,
+    [[WAIT, { send: EVENTS }]],
+    SSE,
+  )
   for (let number = 1; number <= 1_025; number++) link.send(request(number))
-  assert.equal(ear.heard, [])
-  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages under way"])
+  assert.equal(recorder.recorded, [])
+  assert.equal(await recorder.count(1), ["failed 1025: target 'x' has too many messages in flight"])
   link.close()
-  await ear.count(2)
+  await recorder.count(2)
   await allClosed(backend, remote)
 })
 
 legacy('forgets messages, and pauses', async () => {
-  const { backend, ear, link } = await linkTo(ways, [stream('/m', event(PROGRESS)), [WAIT]], SSE)
+  const { backend, recorder, link } = await linkTo(
+    linkSetup,
+    [stream('/m', event(PROGRESS)), [WAIT]],
+    SSE,
+  )
   link.send(request(1, 'initialize'))
   link.send(request(2))
   link.forgetRequest(2)
@@ -187,9 +209,9 @@ legacy('forgets messages, and pauses', async () => {
   backend.release()
   link.forgetRequest(1)
   await backend.connections[1]!.untilClosed()
-  assert.equal(ear.heard, [])
+  assert.equal(recorder.recorded, [])
   link.resume()
-  assert.equal(await ear.count(1), [`0: ${PROGRESS}`])
+  assert.equal(await recorder.count(1), [`0: ${PROGRESS}`])
   assert.not.match(backend.received, '"id":2')
 })
 

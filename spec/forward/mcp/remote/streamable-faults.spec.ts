@@ -1,4 +1,4 @@
-// Streamable HTTP targets that refuse, break off, forget their sessions or say too much.
+// Streamable HTTP targets that refuse, disconnect, forget their sessions or send too much.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ import {
   allClosed,
   answer,
   event,
-  heardBy,
+  requestsAt,
   json,
   linkTo,
   notification,
@@ -30,56 +30,56 @@ const faults = suite('forward/mcp/remote/streamable-faults')
 const stage = new Stage()
 faults.after.each(() => stage.clear())
 
-const ways = { stage, Link: StreamableLink }
+const linkSetup = { stage, Link: StreamableLink }
 
-/** What a link says of one request that this is the answer to. */
-async function toldOf(steps: Step[], options: RemoteOptions = {}): Promise<string> {
-  const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, ...steps]], options)
+/** The event of a link for one request with this response. */
+async function recordOutcome(steps: Step[], options: RemoteOptions = {}): Promise<string> {
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [[WAIT, ...steps]], options)
   link.send(request(7))
-  await ear.count(1)
+  await recorder.count(1)
   link.close()
   await allClosed(backend, remote)
-  assert.is((await ear.count(2))[1], "closed: the link to target 'x' was closed")
-  return ear.heard[0]!
+  assert.is((await recorder.count(2))[1], "closed: the link to target 'x' was closed")
+  return recorder.recorded[0]!
 }
 
-faults('hands over what the target said instead of an answer', async () => {
-  const { ear, link } = await linkTo(ways, [
+faults('delivers the HTTP error that the target sent instead of an answer', async () => {
+  const { recorder, link } = await linkTo(linkSetup, [
     [WAIT, answer('401 Unauthorized', 'www-authenticate: Bearer', 'no token')],
   ])
   link.send(request(7))
-  assert.equal(await ear.count(1), ["failed 7: target 'x' answered 401"])
-  const [reply] = ear.replies
+  assert.equal(await recorder.count(1), ["failed 7: target 'x' answered 401"])
+  const [reply] = recorder.replies
   assert.is(reply!.head.get('www-authenticate'), 'Bearer')
   assert.is(contentOf(reply!), 'no token')
 })
 
 faults('follows no redirect', async () => {
-  const { backend, ear, link } = await linkTo(ways, [
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [WAIT, answer('307 Temporary Redirect', 'location: /other')],
   ])
   link.send(request(7))
-  assert.equal(await ear.count(1), ["failed 7: target 'x' answered 307"])
-  assert.equal(heardBy(backend), ['POST /mcp'])
+  assert.equal(await recorder.count(1), ["failed 7: target 'x' answered 307"])
+  assert.equal(requestsAt(backend), ['POST /mcp'])
 })
 
-faults('says nothing of a refused notification, and uses its connection again', async () => {
-  const { backend, ear, link } = await linkTo(
-    ways,
+faults('ignores a refused notification, and reuses its connection', async () => {
+  const { backend, recorder, link } = await linkTo(
+    linkSetup,
     [[WAIT, answer('500 Oops', '', 'sorry'), WAIT, json(result(7))]],
     { poolMaxSize: 1 },
   )
   link.send(notification('notifications/cancelled'))
   await backend.until((text) => text.includes('cancelled'))
   link.send(request(7))
-  assert.equal(await ear.count(1), [`7: ${result(7)}`])
+  assert.equal(await recorder.count(1), [`7: ${result(7)}`])
 })
 
-faults('tells what is wrong with an answer', async () => {
+faults('reports why a response is invalid', async () => {
   const type = 'content-type: application/json'
   const cases: [string, Step[]][] = [
-    ['sent what is not valid JSON', [json('{"jsonrpc"')]],
-    ['sent what is not a JSON-RPC message: expected "jsonrpc": "2.0"', [json('{}')]],
+    ['sent an invalid response: not valid JSON', [json('{"jsonrpc"')]],
+    ['sent an invalid response: not a JSON-RPC message: expected "jsonrpc": "2.0"', [json('{}')]],
     ['sent no answer to the request', [json('[]')]],
     [
       'answered 200 with neither plain JSON nor an event stream',
@@ -94,39 +94,40 @@ faults('tells what is wrong with an answer', async () => {
       'closed the connection in the middle of its answer',
       [{ send: `HTTP/1.1 200 OK\r\n${type}\r\ncontent-length: 9\r\n\r\n{` }, { reset: true }],
     ],
-    ['cannot be asked: upstream call failed: connection reset', [{ reset: true }]],
-    ['cannot be asked: upstream call failed: connection closed', [{ close: true }]],
+    ['failed: upstream call failed: connection reset', [{ reset: true }]],
+    ['failed: upstream call failed: connection closed', [{ close: true }]],
     ['ended its event stream', [{ send: EVENTS }, { close: true }]],
   ]
-  for (const [told, steps] of cases) assert.is(await toldOf(steps), `failed 7: target 'x' ${told}`)
+  for (const [failure, steps] of cases)
+    assert.is(await recordOutcome(steps), `failed 7: target 'x' ${failure}`)
 })
 
-faults('hands on what came before a stream was cut, and then that there is no answer', async () => {
-  const said = event(PROGRESS) + 'data: {"jsonrpc"'
-  const { ear, link } = await linkTo(ways, [
+faults('delivers the messages before a cut of the stream, then the failure', async () => {
+  const content = event(PROGRESS) + 'data: {"jsonrpc"'
+  const { recorder, link } = await linkTo(linkSetup, [
     [
       WAIT,
-      { send: `${CHUNKED_EVENTS}${said.length.toString(16)}\r\n${said}\r\n` },
+      { send: `${CHUNKED_EVENTS}${content.length.toString(16)}\r\n${content}\r\n` },
       { close: true },
     ],
   ])
   link.send(request(7))
-  assert.equal(await ear.count(2), [
+  assert.equal(await recorder.count(2), [
     `7: ${PROGRESS}`,
     "failed 7: target 'x' lost the connection of its event stream",
   ])
 })
 
-faults('gives a stream up that is silent for too long', async () => {
+faults('ends a stream that is silent for too long', async () => {
   assert.is(
-    await toldOf([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
+    await recordOutcome([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
     "failed 7: target 'x' was silent on its event stream for too long (config.backend.bodyIdleTimeout)",
   )
 })
 
-faults('bounds a message, whatever it comes in', async () => {
+faults('bounds a message in JSON and in events', async () => {
   const long = result(7, `"${'x'.repeat(2000)}"`)
-  const told =
+  const outcome =
     "failed 7: target 'x' sent a message above the limit of 1000 bytes (config.mcp.maxMessageBytes)"
   const fields = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n'
   const cases: Step[][] = [
@@ -135,27 +136,31 @@ faults('bounds a message, whatever it comes in', async () => {
     [{ send: EVENTS + event(long) }],
     [{ send: EVENTS + event(long, '1').slice(0, 1500) }],
   ]
-  for (const steps of cases) assert.is(await toldOf(steps, { maxMessageBytes: 1000 }), told)
+  for (const steps of cases)
+    assert.is(await recordOutcome(steps, { maxMessageBytes: 1000 }), outcome)
   const fits = result(7, `"${'x'.repeat(500)}"`)
-  assert.is(await toldOf([json(fits)], { maxMessageBytes: 1000 }), `7: ${fits}`)
-  assert.is(await toldOf([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }), `7: ${fits}`)
+  assert.is(await recordOutcome([json(fits)], { maxMessageBytes: 1000 }), `7: ${fits}`)
+  assert.is(
+    await recordOutcome([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }),
+    `7: ${fits}`,
+  )
 })
 
-faults('passes over events that are no messages', async () => {
+faults('skips events that are not messages', async () => {
   const stream = 'data: \n\nevent: other\ndata: 1\n\ndata: {}\n\n'
-  const told = await toldOf([{ send: EVENTS + stream + event(result(7)) }])
-  assert.is(told, `7: ${result(7)}`)
+  const outcome = await recordOutcome([{ send: EVENTS + stream + event(result(7)) }])
+  assert.is(outcome, `7: ${result(7)}`)
 })
 
-faults('resumes an answer that broke off behind an event with an id', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [
+faults('resumes an answer that broke after an event with an id', async () => {
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
     [WAIT, { send: `${EVENTS}retry: 0\nid: a 1\ndata:\n\n` }, { close: true }],
     [WAIT, { send: EVENTS + event(PROGRESS, 'a2') }, { reset: true }],
     [WAIT, answer('503 Busy', ''), WAIT, { send: EVENTS + event(result(7)) }, { close: true }],
   ])
   link.send(request(7, 'tools/call', [['x-user', 'ann']]))
-  assert.equal(await ear.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
-  assert.equal(heardBy(backend, 'x-user', 'last-event-id', 'accept'), [
+  assert.equal(await recorder.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
+  assert.equal(requestsAt(backend, 'x-user', 'last-event-id', 'accept'), [
     'POST /mcp x-user: ann accept: application/json, text/event-stream',
     'GET /mcp x-user: ann last-event-id: a 1 accept: text/event-stream',
     'GET /mcp x-user: ann last-event-id: a2 accept: text/event-stream',
@@ -164,43 +169,49 @@ faults('resumes an answer that broke off behind an event with an id', async () =
   await allClosed(backend, remote)
 })
 
-faults('gives an answer up that cannot be resumed', async () => {
+faults('fails an answer that cannot be resumed', async () => {
   const broken: Step[] = [
     WAIT,
     { send: `${EVENTS}retry: 0\n${event(PROGRESS, '1')}` },
     { close: true },
   ]
-  const { backend, ear, remote, link } = await linkTo(ways, [broken, [WAIT, answer('405 No', '')]])
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
+    broken,
+    [WAIT, answer('405 No', '')],
+  ])
   link.send(request(7))
   assert.equal(
-    (await ear.count(2))[1],
+    (await recorder.count(2))[1],
     "failed 7: target 'x' answered 405 to a request for its event stream",
   )
   link.close()
   await allClosed(backend, remote)
 })
 
-faults('does not resume by an id that fits in no header', async () => {
-  const told = await toldOf([{ send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` }, { close: true }])
-  assert.is(told, "failed 7: target 'x' ended its event stream")
+faults('does not resume with an id that is not a valid header value', async () => {
+  const outcome = await recordOutcome([
+    { send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` },
+    { close: true },
+  ])
+  assert.is(outcome, "failed 7: target 'x' ended its event stream")
 })
 
 faults('forgets an answer that waits to be resumed', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
     [WAIT, { send: `${EVENTS}retry: 0\n${event(PROGRESS, '1')}` }, { close: true }],
     [WAIT, json(result(8))],
   ])
   link.send(request(7))
-  await ear.count(1)
+  await recorder.count(1)
   await allClosed(backend, remote)
   link.forgetRequest(7)
   link.send(request(8))
-  await ear.count(2)
-  assert.equal(heardBy(backend), ['POST /mcp', 'POST /mcp'])
+  await recorder.count(2)
+  assert.equal(requestsAt(backend), ['POST /mcp', 'POST /mcp'])
 })
 
-faults('tells of a session that has expired, and begins another', async () => {
-  const { backend, ear, link } = await linkTo(ways, [
+faults('reports an expired session, and starts another', async () => {
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [
       ...[WAIT, WELCOME, WAIT, ACCEPTED, WAIT, answer('404 Not Found', '', 'gone')],
       ...[WAIT, json(result(3, '{"protocolVersion":"2025-03-26"}'), '\r\nmcp-session-id: s2')],
@@ -208,18 +219,18 @@ faults('tells of a session that has expired, and begins another', async () => {
     ],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
-  ear.on = (what) => {
+  recorder.on = (what) => {
     if (what === 'expired 2') link.send(request(3, 'initialize'))
   }
   link.send(request(2))
-  await ear.count(3)
+  await recorder.count(3)
   link.send(INITIALIZED)
   link.send(request(4))
-  await ear.count(4)
-  assert.equal(ear.heard.slice(1, 2), ['expired 2'])
-  assert.equal(heardBy(backend, 'mcp-session-id', 'mcp-protocol-version'), [
+  await recorder.count(4)
+  assert.equal(recorder.recorded.slice(1, 2), ['expired 2'])
+  assert.equal(requestsAt(backend, 'mcp-session-id', 'mcp-protocol-version'), [
     'POST /mcp',
     'POST /mcp mcp-session-id: s1 mcp-protocol-version: 2025-06-18',
     'POST /mcp mcp-session-id: s1 mcp-protocol-version: 2025-06-18',
@@ -229,62 +240,62 @@ faults('tells of a session that has expired, and begins another', async () => {
   ])
 })
 
-faults('sends a request again that an older session was too late for', async () => {
+faults('sends a request of an expired session again to the new one', async () => {
   const gone = answer('404 Not Found', '')
-  const { backend, ear, link } = await linkTo(ways, [
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [WAIT, WELCOME, WAIT, ACCEPTED, WAIT, { hold: true }, gone, WAIT, json(result(5))],
     [WAIT, gone, WAIT, json(result(4, '{}'), '\r\nmcp-session-id: s2'), WAIT, ACCEPTED],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(request(5))
   await backend.until((text) => text.includes('"id":5'))
   link.send(request(3))
-  await ear.count(2)
+  await recorder.count(2)
   link.send(request(4, 'initialize'))
-  await ear.count(3)
+  await recorder.count(3)
   link.send(INITIALIZED)
   await backend.until((text) => text.split('initialized').length === 3)
   backend.release()
-  assert.is((await ear.count(4))[3], `5: ${result(5)}`)
-  assert.equal(ear.heard[1], 'expired 3')
+  assert.is((await recorder.count(4))[3], `5: ${result(5)}`)
+  assert.equal(recorder.recorded[1], 'expired 3')
 })
 
-faults('takes a 404 for what it is where there is no session', async () => {
-  assert.is(await toldOf([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
+faults('treats a 404 without a session as an error', async () => {
+  assert.is(await recordOutcome([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
 })
 
-faults('leaves it to the next request to find a session expired', async () => {
+faults('leaves it to the next request to report an expired session', async () => {
   const gone = answer('404 Not Found', '')
-  const { backend, ear, link } = await linkTo(
-    ways,
+  const { backend, recorder, link } = await linkTo(
+    linkSetup,
     [[WAIT, WELCOME, WAIT, ACCEPTED, WAIT, gone, WAIT, gone]],
     { poolMaxSize: 1 },
   )
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(notification('notifications/cancelled'))
   await backend.until((text) => text.includes('cancelled'))
   link.send(request(2))
-  assert.is((await ear.count(2))[1], 'expired 2')
+  assert.is((await recorder.count(2))[1], 'expired 2')
 })
 
-faults('keeps what waits for the handshake within bounds, and all under way', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [[WAIT]], { poolMaxSize: 1 })
+faults('bounds the messages that wait for the handshake, and all in flight', async () => {
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [[WAIT]], { poolMaxSize: 1 })
   for (let number = 1; number <= 1024; number++) link.send(request(number))
   link.send(request(1025))
   link.send(notification('notifications/cancelled'))
-  assert.equal(ear.heard, [])
-  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages under way"])
+  assert.equal(recorder.recorded, [])
+  assert.equal(await recorder.count(1), ["failed 1025: target 'x' has too many messages in flight"])
   link.forgetRequest(5)
   link.forgetRequest(6)
   link.send(request(1026))
   link.close()
-  await ear.count(2)
+  await recorder.count(2)
   await allClosed(backend, remote)
-  assert.is(ear.heard.length, 2)
+  assert.is(recorder.recorded.length, 2)
 })
 
 faults.run()

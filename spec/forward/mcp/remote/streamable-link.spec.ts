@@ -17,7 +17,7 @@ import {
   answer,
   event,
   events,
-  heardBy,
+  requestsAt,
   json,
   linkTo,
   notification,
@@ -29,14 +29,14 @@ const streamable = suite('forward/mcp/remote/streamable')
 const stage = new Stage()
 streamable.after.each(() => stage.clear())
 
-const ways = { stage, Link: StreamableLink }
+const linkSetup = { stage, Link: StreamableLink }
 
 const HELLO: Step[] = [WAIT, WELCOME, WAIT, ACCEPTED]
 
-streamable('posts a message and hands on the JSON that answers it', async () => {
-  const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(7, '{"a":1}'))]])
+streamable('posts a message and delivers the JSON answer', async () => {
+  const { backend, recorder, link } = await linkTo(linkSetup, [[WAIT, json(result(7, '{"a":1}'))]])
   link.send(request(7, 'ping', [['x-user', 'ann']]))
-  assert.equal(await ear.count(1), [`7: ${result(7, '{"a":1}')}`])
+  assert.equal(await recorder.count(1), [`7: ${result(7, '{"a":1}')}`])
   const body = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
   assert.is(
     backend.received,
@@ -46,48 +46,51 @@ streamable('posts a message and hands on the JSON that answers it', async () => 
   )
 })
 
-streamable('hands on each message of a batch', async () => {
-  const { ear, link } = await linkTo(ways, [[WAIT, json(`[${PROGRESS}, ${result(7)}]`)]])
+streamable('delivers each message of a batch', async () => {
+  const { recorder, link } = await linkTo(linkSetup, [[WAIT, json(`[${PROGRESS}, ${result(7)}]`)]])
   link.send(request(7))
-  assert.equal(await ear.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
+  assert.equal(await recorder.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
 })
 
-streamable('reads JSON and events however they are split', async () => {
-  const said = result(7, '"ä"')
-  const stream = Buffer.from(`: hello\n\n${event(PROGRESS)}${event(said)}`)
+streamable('reads JSON and events at every split', async () => {
+  const answerText = result(7, '"ä"')
+  const stream = Buffer.from(`: hello\n\n${event(PROGRESS)}${event(answerText)}`)
   const apart = (content: Buffer): string =>
     `${content.length.toString(16)}\r\n${content.toString('latin1')}\r\n`
   const chunked = apart(stream.subarray(0, 40)) + apart(stream.subarray(40))
-  const answers = [json(said).send, Buffer.from(`${CHUNKED_EVENTS}${chunked}0\r\n\r\n`, 'latin1')]
+  const answers = [
+    json(answerText).send,
+    Buffer.from(`${CHUNKED_EVENTS}${chunked}0\r\n\r\n`, 'latin1'),
+  ]
   for (const bytes of answers) {
     const all = [...splits(bytes)]
     const script = all.flatMap((chunks): Step[] => [WAIT, { sendApart: chunks }])
-    const { ear, link } = await linkTo(ways, [script])
+    const { recorder, link } = await linkTo(linkSetup, [script])
     for (const _chunks of all) {
       link.send(request(7))
-      const most = bytes === answers[0] ? 1 : 2
-      assert.is((await ear.count(most)).at(-1), `7: ${said}`)
-      ear.heard.length = 0
+      const expectedCount = bytes === answers[0] ? 1 : 2
+      assert.is((await recorder.count(expectedCount)).at(-1), `7: ${answerText}`)
+      recorder.recorded.length = 0
     }
   }
 })
 
-streamable('keeps to the order of initialize, initialized and the rest', async () => {
-  const { backend, ear, link } = await linkTo(ways, [
+streamable('sends initialize, initialized and other messages in this order', async () => {
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [WAIT, WELCOME, WAIT, { hold: true }, ACCEPTED, WAIT, json(result(2)), WAIT, json(result(3))],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(request(2))
   await backend.until((text) => text.includes('initialized'))
   assert.not.match(backend.received, '"id":2')
   backend.release()
-  await ear.count(2)
+  await recorder.count(2)
   link.send(request(3))
-  await ear.count(3)
+  await recorder.count(3)
   const session = 'mcp-session-id: s1 mcp-protocol-version: 2025-06-18'
-  assert.equal(heardBy(backend, 'mcp-session-id', 'mcp-protocol-version'), [
+  assert.equal(requestsAt(backend, 'mcp-session-id', 'mcp-protocol-version'), [
     'POST /mcp',
     `POST /mcp ${session}`,
     `POST /mcp ${session}`,
@@ -95,149 +98,152 @@ streamable('keeps to the order of initialize, initialized and the rest', async (
   ])
 })
 
-streamable('goes on when the notification is not taken', async () => {
-  const { ear, link } = await linkTo(ways, [
+streamable('continues when the notification is rejected', async () => {
+  const { recorder, link } = await linkTo(linkSetup, [
     [WAIT, WELCOME, WAIT, answer('400 Bad Request', ''), WAIT, json(result(2))],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(request(2))
-  assert.is((await ear.count(2))[1], `2: ${result(2)}`)
+  assert.is((await recorder.count(2))[1], `2: ${result(2)}`)
 })
 
-streamable('takes no version for a header that is none', async () => {
-  const { backend, ear, link } = await linkTo(ways, [
+streamable('does not use an invalid version as a header', async () => {
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [WAIT, json(result(1, '{"protocolVersion":"1\\r\\nx-evil: 1"}')), WAIT, ACCEPTED],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   await backend.until((text) => text.includes('initialized'))
   assert.not.match(backend.received, 'evil')
   assert.not.match(backend.received, 'mcp-protocol-version')
 })
 
-streamable('applies the policies of the target, and its own fields above all', async () => {
-  const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(1))]], {
-    path: '/a?b=c',
-    auth: { kind: 'header', name: 'Authorization', prefix: 'Bearer ', key: new Secret('key') },
-    requestHeaderModifier: {
-      add: [['x-b', '2']],
-      set: [
-        ['x-a', '2'],
-        ['content-type', 'text/plain'],
-      ],
-      remove: ['x-c'],
-    },
-  })
-  const fields = [
-    ['x-a', '1'],
-    ['x-b', '1'],
-    ['x-c', '1'],
-    ['authorization', 'Bearer client'],
-  ] as const
-  link.send(request(1, 'ping', fields))
-  await ear.count(1)
-  const names = ['x-a', 'x-b', 'x-c', 'authorization', 'content-type']
-  assert.equal(heardBy(backend, ...names), [
-    'POST /a?b=c x-a: 2 x-b: 1 x-b: 2 authorization: Bearer key content-type: application/json',
-  ])
-})
+streamable(
+  'applies the policies of the target, which cannot override its own headers',
+  async () => {
+    const { backend, recorder, link } = await linkTo(linkSetup, [[WAIT, json(result(1))]], {
+      path: '/a?b=c',
+      auth: { kind: 'header', name: 'Authorization', prefix: 'Bearer ', key: new Secret('key') },
+      requestHeaderModifier: {
+        add: [['x-b', '2']],
+        set: [
+          ['x-a', '2'],
+          ['content-type', 'text/plain'],
+        ],
+        remove: ['x-c'],
+      },
+    })
+    const fields = [
+      ['x-a', '1'],
+      ['x-b', '1'],
+      ['x-c', '1'],
+      ['authorization', 'Bearer client'],
+    ] as const
+    link.send(request(1, 'ping', fields))
+    await recorder.count(1)
+    const names = ['x-a', 'x-b', 'x-c', 'authorization', 'content-type']
+    assert.equal(requestsAt(backend, ...names), [
+      'POST /a?b=c x-a: 2 x-b: 1 x-b: 2 authorization: Bearer key content-type: application/json',
+    ])
+  },
+)
 
-streamable('puts a credential into the query, or leaves the client its own', async () => {
+streamable('adds a credential to the query, or forwards that of the client', async () => {
   const auths = [
     { kind: 'query', name: 'api key', key: new Secret('a&b') },
     { kind: 'passthrough' },
   ] as const
   const heard = ['POST /mcp?api%20key=a%26b authorization: a', 'POST /mcp authorization: a']
   for (const [at, auth] of auths.entries()) {
-    const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(1))]], { auth })
+    const { backend, recorder, link } = await linkTo(linkSetup, [[WAIT, json(result(1))]], { auth })
     link.send(request(1, 'ping', [['authorization', 'a']]))
-    await ear.count(1)
-    assert.equal(heardBy(backend, 'authorization'), [heard[at]!])
+    await recorder.count(1)
+    assert.equal(requestsAt(backend, 'authorization'), [heard[at]!])
   }
 })
 
-streamable('uses connections again, also behind event streams and notifications', async () => {
+streamable('reuses connections, also after event streams and notifications', async () => {
   const chunked = 'HTTP/1.1 202 Accepted\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'
-  const { backend, ear, link } = await linkTo(ways, [
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [WAIT, WELCOME, WAIT, { send: chunked }, WAIT, events(event(result(2))), WAIT, json(result(3))],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(request(2))
-  await ear.count(2)
+  await recorder.count(2)
   link.send(request(3))
-  await ear.count(3)
+  await recorder.count(3)
   assert.is(backend.connections.length, 1)
 })
 
-streamable('ends a stream that does not end behind its answer', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [
+streamable('ends a stream that stays open after its answer', async () => {
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
     [WAIT, { send: EVENTS + event(result(2)) }],
   ])
   link.send(request(2))
-  await ear.count(1)
+  await recorder.count(1)
   await allClosed(backend, remote)
-  assert.is(ear.heard.length, 1)
+  assert.is(recorder.recorded.length, 1)
 })
 
-streamable('forgets a request together with its connection', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [
+streamable('drops a request together with its connection', async () => {
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
     [WAIT, { send: EVENTS + event(PROGRESS) }, { hold: true }, { send: event(result(2)) }],
     [WAIT, json(result(3))],
   ])
   link.send(request(2))
-  await ear.count(1)
+  await recorder.count(1)
   link.forgetRequest(2)
   await allClosed(backend, remote)
   link.send(request(3))
-  assert.equal(await ear.count(2), [`2: ${PROGRESS}`, `3: ${result(3)}`])
+  assert.equal(await recorder.count(2), [`2: ${PROGRESS}`, `3: ${result(3)}`])
 })
 
 streamable('carries many requests at once, each answer with its own number', async () => {
   const slow: Step[] = [WAIT, { hold: true }, events(event(PROGRESS), event(result(1)))]
-  const { backend, ear, link } = await linkTo(ways, [slow, [WAIT, json(result(2))]])
+  const { backend, recorder, link } = await linkTo(linkSetup, [slow, [WAIT, json(result(2))]])
   link.send(request(1))
   await backend.until((text) => text.includes('"id":1'))
   link.send(request(2))
-  await ear.count(1)
+  await recorder.count(1)
   backend.release()
-  assert.equal(await ear.count(3), [`2: ${result(2)}`, `1: ${PROGRESS}`, `1: ${result(1)}`])
+  assert.equal(await recorder.count(3), [`2: ${result(2)}`, `1: ${PROGRESS}`, `1: ${result(1)}`])
 })
 
-streamable('says goodbye to a session and leaves nothing open', async () => {
-  const { backend, ear, link } = await linkTo(ways, [HELLO, [WAIT, ACCEPTED]])
+streamable('deletes the session and leaves nothing open', async () => {
+  const { backend, recorder, link } = await linkTo(linkSetup, [HELLO, [WAIT, ACCEPTED]])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(request(2, 'tools/call', [['authorization', 'a']]))
   await backend.until((text) => text.includes('"id":2'))
   link.close()
-  assert.is(ear.heard.length, 1)
-  assert.equal((await ear.count(2))[1], "closed: the link to target 'x' was closed")
+  assert.is(recorder.recorded.length, 1)
+  assert.equal((await recorder.count(2))[1], "closed: the link to target 'x' was closed")
   link.close()
   link.send(request(3))
   await backend.until((text) => text.includes('DELETE'))
-  const farewell = heardBy(backend, 'mcp-session-id', 'authorization').at(-1)
+  const farewell = requestsAt(backend, 'mcp-session-id', 'authorization').at(-1)
   assert.is(farewell, 'DELETE /mcp mcp-session-id: s1 authorization: a')
   await backend.connections[0]!.untilClosed()
-  assert.is(ear.heard.length, 2)
+  assert.is(recorder.recorded.length, 2)
 })
 
-streamable('says no goodbye where there was no session', async () => {
-  const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(1))]])
+streamable('sends no DELETE without a session', async () => {
+  const { backend, recorder, link } = await linkTo(linkSetup, [[WAIT, json(result(1))]])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.close()
-  await ear.count(2)
-  assert.equal(heardBy(backend), ['POST /mcp'])
+  await recorder.count(2)
+  assert.equal(requestsAt(backend), ['POST /mcp'])
 })
 
-streamable('hears nothing of what a notification brings', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [
+streamable('ignores the response to a notification', async () => {
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
     [WAIT, { send: EVENTS + event(PROGRESS) }],
     [WAIT, json(PROGRESS)],
     [WAIT, json(result(2))],
@@ -247,7 +253,7 @@ streamable('hears nothing of what a notification brings', async () => {
   await allClosed(backend, remote)
   link.send(notification('notifications/cancelled'))
   link.send(request(2))
-  assert.equal(await ear.count(1), [`2: ${result(2)}`])
+  assert.equal(await recorder.count(1), [`2: ${result(2)}`])
 })
 
 streamable.run()

@@ -1,4 +1,4 @@
-// What targets ask of the client (sampling, elicitation, roots), and the way back of its answers.
+// Requests from targets to the client (sampling, elicitation, roots), and the client's answers.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -13,7 +13,7 @@ asking.after.each(() => stage.clear())
 
 const ANSWER = '{"jsonrpc":"2.0","id":$ID,"result":{}}\n'
 
-/** What the puppet asks; it hears of answers as of everything that is no request. */
+/** The requests of the puppet; it records the answers like notifications. */
 function roots(id: string): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n`
 }
@@ -27,27 +27,30 @@ async function answerTo(client: McpClient, id: unknown, rest: string): Promise<v
   assert.is((await answer.whole()).status, 202)
 }
 
-/** What reached the puppet and was no request, without its first, `initialized`. */
+/** The messages at the puppet that are not requests, without `initialized`. */
 async function heard(client: McpClient): Promise<string[]> {
   return (JSON.parse(await client.textOf('lines')) as string[]).slice(1)
 }
 
-asking('a target asks on the stream of the call, and gets the answer', async () => {
-  const [, client] = await begin(stage)
-  for (const method of ['sampling/createMessage', 'elicitation/create', 'roots/list']) {
-    const call = await client.call('ask', { method })
+asking(
+  'a server request goes to the stream of the call, and the target gets the answer',
+  async () => {
+    const [, client] = await begin(stage)
+    for (const method of ['sampling/createMessage', 'elicitation/create', 'roots/list']) {
+      const call = await client.call('ask', { method })
+      const [question] = await call.first(1)
+      assert.is(question?.['method'], method)
+      await answerTo(client, question?.['id'], '"result":{"roots":[],"n":1e2}')
+      assert.is(textIn(await call.first(2)), '{"roots":[],"n":100}')
+    }
+    const call = await client.call('ask')
     const [question] = await call.first(1)
-    assert.is(question?.['method'], method)
-    await answerTo(client, question?.['id'], '"result":{"roots":[],"n":1e2}')
-    assert.is(textIn(await call.first(2)), '{"roots":[],"n":100}')
-  }
-  const call = await client.call('ask')
-  const [question] = await call.first(1)
-  await answerTo(client, question?.['id'], '"error":{"code":-1,"message":"declined"}')
-  assert.is(textIn(await call.first(2)), '{"code":-1,"message":"declined"}')
-})
+    await answerTo(client, question?.['id'], '"error":{"code":-1,"message":"declined"}')
+    assert.is(textIn(await call.first(2)), '{"code":-1,"message":"declined"}')
+  },
+)
 
-asking('ids are the session’s on one side and the target’s on the other', async () => {
+asking('the client sees ids of the session, the target its own ids', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const call = await client.call('say', { text: roots('"a\\u0062"') + roots('1.50') + ANSWER })
   await call.whole()
@@ -61,7 +64,7 @@ asking('ids are the session’s on one side and the target’s on the other', as
   ])
 })
 
-asking('an answer that nobody asked for, or a second one, reaches nobody', async () => {
+asking('an unrequested or second answer is dropped', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const call = await (await client.call('say', { text: roots('7') + ANSWER })).whole()
   const id = call.messages[0]?.['id']
@@ -69,11 +72,11 @@ asking('an answer that nobody asked for, or a second one, reaches nobody', async
   assert.is((await heard(client)).length, 1)
 })
 
-asking('without a call it asks on the stand-alone stream', async () => {
+asking('without a call, a server request goes to the stand-alone stream', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const quiet = await client.call('say', { text: ANSWER })
   await quiet.whole()
-  // Written behind the answer, when no call is under way any more.
+  // Written after the answer, when no call is open.
   const call = await client.call('say', { text: ANSWER + roots('1') })
   await call.whole()
   const stream = await client.listen()
@@ -81,7 +84,7 @@ asking('without a call it asks on the stand-alone stream', async () => {
   assert.is(question?.['method'], 'roots/list')
 })
 
-asking('a target takes its question back under the id that the client knows', async () => {
+asking('a target cancels its request with the id that the client knows', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const call = await client.call('say', { text: roots('"q"') + cancelled('"q"') + ANSWER })
   const [question, notice] = await call.first(3)
@@ -90,7 +93,7 @@ asking('a target takes its question back under the id that the client knows', as
   assert.equal(await heard(client), [])
 })
 
-asking('it does so also when the call is over whose stream brought the question', async () => {
+asking('a target can cancel its request after the call whose stream carried it', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const stream = await client.listen()
   const call = await (await client.call('say', { text: roots('1') + ANSWER })).whole()
@@ -100,7 +103,7 @@ asking('it does so also when the call is over whose stream brought the question'
   assert.is(requestId, call.messages[0]?.['id'])
 })
 
-asking('questions of a target that dies are taken back', async () => {
+asking('requests of a target that dies are cancelled', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const stream = await client.listen()
   const call = await client.call('say', { text: roots('1') + roots('2'), code: 1 })
@@ -112,12 +115,12 @@ asking('questions of a target that dies are taken back', async () => {
     notices.map(({ method, params }) => [method, params]),
     ids.map((requestId) => ['notifications/cancelled', { requestId, reason }]),
   )
-  // The new one has not asked.
+  // The restarted target has not sent a request.
   await answerTo(client, ids[0], '"result":{}')
   assert.equal(await heard(client), [])
 })
 
-asking('a question too many is answered with an error', async () => {
+asking('a server request above the bound is answered with an error', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const text = Array.from({ length: MAX_SERVER_REQUESTS + 1 }, (_, n) => roots(String(n))).join('')
   const call = await client.call('say', { text })
@@ -130,7 +133,7 @@ asking('a question too many is answered with an error', async () => {
   assert.is(call.messages.length, MAX_SERVER_REQUESTS)
 })
 
-asking('questions of calls that are over make room for others', async () => {
+asking('server requests of finished calls are dropped when the bound is reached', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const text = Array.from({ length: MAX_SERVER_REQUESTS }, (_, n) => roots(String(n))).join('')
   await (await client.call('say', { text: text + ANSWER })).whole()
@@ -139,7 +142,7 @@ asking('questions of calls that are over make room for others', async () => {
   await answerTo(client, question?.['id'], '"result":{}')
   const lines = await heard(client)
   assert.is(lines.at(-1), '{"jsonrpc":"2.0","id":"new","result":{}}')
-  // The one that had to go hears so.
+  // The target of the dropped request gets an error.
   assert.match(lines[0]!, /"id":0,"error"/)
 })
 

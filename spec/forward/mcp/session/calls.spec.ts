@@ -1,5 +1,5 @@
-// Calls of a session: what the client wrote reaches the target and its answer comes back, byte for byte and each to
-// where it belongs.
+// Calls of a session: requests reach the target and responses the client, byte for byte and on the right
+// stream.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ function echo(id: string, text: string): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"text":"${text}"}}}`
 }
 
-calls('an id comes back as it was written', async () => {
+calls('an id is returned as the client wrote it', async () => {
   const [, client] = await begin(stage)
   for (const id of ['1', '"a"', '1.0', '12345678901234567890', '"\\u0061"', '-0', '1e2']) {
     const answer = await (await client.post(echo(id, 'é'))).whole()
@@ -28,7 +28,7 @@ calls('an id comes back as it was written', async () => {
   }
 })
 
-calls('everything but the id reaches the target as it was written', async () => {
+calls('everything but the id reaches the target unchanged', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const before = '{ "x":1.0,\t"method":"tools/call", "id":'
   const behind =
@@ -47,7 +47,7 @@ calls('a line break between values does not end the message', async () => {
   assert.match(line, /^\{"jsonrpc":"2.0", {2}"id":\d+, "method".* "x":"\\n"\}\}$/)
 })
 
-calls('everything but the id reaches the client as it was written', async () => {
+calls('everything but the id reaches the client unchanged', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const text =
     '{ "result" : {"a":1.0,"b":1e400,"b":[ ],"é":"\\u00e9"}, "id":$ID,"jsonrpc":"2.0", "?":0}'
@@ -55,7 +55,7 @@ calls('everything but the id reaches the client as it was written', async () => 
   assert.equal(answer.texts, [text.replace('$ID', '1')])
 })
 
-calls('an error of the target is the answer, as it was written', async () => {
+calls('an error of the target is forwarded unchanged', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const text = '{"jsonrpc":"2.0","id":$ID,"error":{"code":-1.0,"message":"no","data":[1e400]}}'
   const answer = await (await client.call('say', { text: `${text}\n` })).whole()
@@ -63,7 +63,7 @@ calls('an error of the target is the answer, as it was written', async () => {
   assert.equal(answer.texts, [text.replace('$ID', '1')])
 })
 
-calls('calls are answered in the order in which the target does', async () => {
+calls('calls are answered in the order in which the target answers', async () => {
   const [, client] = await begin(stage)
   const slow = await client.call('slow')
   await slow.first(1)
@@ -73,7 +73,7 @@ calls('calls are answered in the order in which the target does', async () => {
   assert.not.ok(slow.isWhole)
 })
 
-calls('sessions with the same ids have a child each, and their own answers', async () => {
+calls('sessions with the same request ids have their own children and answers', async () => {
   const [gateway, one] = await begin(stage)
   const two = await McpClient.open(stage, gateway)
   assert.is.not(one.session, two.session)
@@ -83,14 +83,14 @@ calls('sessions with the same ids have a child each, and their own answers', asy
   assert.is.not(await one.textOf('pid'), await two.textOf('pid'))
 })
 
-calls('calls with the same id at once get an answer each', async () => {
+calls('parallel calls with the same id get one answer each', async () => {
   const [, client] = await begin(stage)
   const answers = [await client.post(echo('1', 'a')), await client.post(echo('1', 'b'))]
   const texts = await Promise.all(answers.map(async (answer) => textIn(await answer.first(1))))
   assert.equal(texts, ['a', 'b'])
 })
 
-calls('what a target says during a call comes on its stream, before the answer', async () => {
+calls('messages of a target during a call come on its stream, before the answer', async () => {
   const [, client] = await begin(stage)
   const answer = await client.call('notify', {}, { _meta: { progressToken: 'mine' } })
   const messages = await answer.first(4)
@@ -102,14 +102,14 @@ calls('what a target says during a call comes on its stream, before the answer',
   assert.is(textIn(messages), 'notified')
 })
 
-/** Writes progress for a token, and the answer to its own call. */
+/** Sends progress for a token, then the answer to its own call. */
 function progress(token: string): string {
   return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token},"progress":1}}
 {"jsonrpc":"2.0","id":$ID,"result":{}}
 `
 }
 
-calls('progress goes to the call that its token names, however the token is written', async () => {
+calls('progress goes to the call with its token, in any JSON spelling', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const tokens = { '"a"': '"a"', '"\\u00e9"': '"é"', '1.0': '1', '"1"': '"1"', '7': '7' }
   const waiting: [string, Answer][] = []
@@ -141,11 +141,11 @@ calls('a batch of 2025-03-26 is answered on one stream', async () => {
   assert.is(textIn([byId.get(2)!]), 'b')
   assert.is((byId.get('u') as { error: { code: number } }).error.code, -32602)
   assert.match(await client.textOf('heard'), 'roots/list_changed')
-  const told = await (await client.post(`[${initialized},${initialized}]`)).whole()
-  assert.is(told.status, 202)
+  const response = await (await client.post(`[${initialized},${initialized}]`)).whole()
+  assert.is(response.status, 202)
 })
 
-calls('a batch is refused where the version has none', async () => {
+calls('a batch is refused in versions without batches', async () => {
   const [, client] = await begin(stage)
   const answer = await client.post(`[${echo('1', 'a')}]`)
   const { error } = (await answer.only()) as { error: { message: string } }
@@ -153,7 +153,7 @@ calls('a batch is refused where the version has none', async () => {
   assert.match(error.message, 'no batches in version 2025-06-18')
 })
 
-calls('the end of a session answers the calls that are under way', async () => {
+calls('the end of a session answers its open calls', async () => {
   const [gateway, client] = await begin(stage)
   const answers: Answer[] = []
   for (let i = 0; i < 2; i++) {
@@ -165,7 +165,7 @@ calls('the end of a session answers the calls that are under way', async () => {
   assert.is((await client.delete()).status, 202)
   for (const answer of answers) {
     const { error } = (await answer.whole()).messages.at(-1) as { error: { message: string } }
-    assert.is(error.message, 'the session has ended: deleted by its client')
+    assert.is(error.message, 'the session has ended: deleted by the client')
   }
   await stream.whole()
   const after = await client.call('echo')
@@ -174,7 +174,7 @@ calls('the end of a session answers the calls that are under way', async () => {
   await until(() => gateway.lines.some(({ message }) => message === 'child exited'), 'its end')
 })
 
-calls('calls on one connection are answered one behind the other', async () => {
+calls('calls on one connection are answered one after the other', async () => {
   const [, client] = await begin(stage)
   const raw = await stage.client({ port: client.port, host: '127.0.0.1' })
   const texts = ['a', 'b', 'c']
@@ -195,7 +195,7 @@ calls('calls on one connection are answered one behind the other', async () => {
   assert.equal(found, texts)
 })
 
-calls('a session is known to its own backend only', async () => {
+calls('a session id is valid only for its own backend', async () => {
   const route = (name: string): string =>
     `{ name: ${name}, matches: [{ path: { exact: /${name} } }], backends: [{ mcp: { targets: [${server(name)}] } }] }`
   const gateway = await stage.gateway(`routes: [${route('a')}, ${route('b')}]\n`)

@@ -1,4 +1,4 @@
-// Calls that nobody waits for any more: the target hears so, once, under the id it knows.
+// Cancelled calls: the target gets one cancellation with the id that it knows.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,14 +15,14 @@ cancelling.after.each(() => stage.clear())
 
 const CANCELLED = 'notifications/cancelled'
 
-/** What the puppet was told to cancel. */
+/** The cancellations that the puppet received. */
 async function cancelled(client: McpClient): Promise<Json[]> {
   const lines = JSON.parse(await client.textOf('lines')) as string[]
   const notices = lines.map((line) => JSON.parse(line) as Json)
   return notices.flatMap(({ method, params }) => (method === CANCELLED ? [params as Json] : []))
 }
 
-/** A call that the puppet does not answer, and its id there. */
+/** A call that the puppet does not answer, and its id at the puppet. */
 async function held(
   client: McpClient,
   text = '',
@@ -34,7 +34,7 @@ async function held(
 }
 
 cancelling(
-  'the client’s word reaches the target, and the call ends without an answer',
+  'the cancellation of the client reaches the target, and the call ends without an answer',
   async () => {
     const [, client] = await begin(stage)
     const answer = await client.call('slow')
@@ -58,7 +58,7 @@ cancelling('a cancelled call that had no message yet gets an empty stream', asyn
   assert.equal(await cancelled(client), [{ requestId: id, reason: 'cancelled by the client' }])
 })
 
-cancelling('what names no call of this client is not passed on', async () => {
+cancelling('a cancellation of an unknown call is not forwarded', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const [answer, id] = await held(client)
   for (const requestId of [id, 99, '1', null]) await client.notify(CANCELLED, { requestId })
@@ -67,7 +67,7 @@ cancelling('what names no call of this client is not passed on', async () => {
   assert.not.ok(answer.isWhole)
 })
 
-cancelling('a late answer to a cancelled call goes nowhere', async () => {
+cancelling('a late answer to a cancelled call is dropped', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const [answer, id] = await held(client)
   await client.notify(CANCELLED, { requestId: 1 })
@@ -95,7 +95,7 @@ for (const leave of ['destroy', 'reset', 'halfClose'] as const)
     },
   )
 
-cancelling('a client that leaves a stream it can come back to has time to do so', async () => {
+cancelling('a client that leaves a resumable stream has time to resume it', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
   const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n'
   const [answer, id] = await held(client, note)

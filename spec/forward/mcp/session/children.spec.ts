@@ -1,4 +1,4 @@
-// Children that die or misbehave in the middle of a session: who hears of it, and how the session goes on.
+// Children that die or misbehave during a session: the errors that clients get, and the restarts.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ const children = suite('mcp/session/children')
 const stage = new Stage()
 children.after.each(() => stage.clear())
 
-/** The clock as the gateway reads it, which may be ahead, or stand still. */
+/** The gateway's clock, which a test can advance or stop. */
 const now = performance.now.bind(performance)
 let ahead = 0
 let stoodAt: number | null = null
@@ -40,7 +40,7 @@ function pidsOf({ lines }: RunningGateway): number[] {
   return lines.flatMap(({ message, pid }) => (message === 'started child' ? [Number(pid)] : []))
 }
 
-children('a child that is killed fails its calls at once, by its name and signal', async () => {
+children('a killed child fails its calls at once, with its name and signal', async () => {
   const [gateway, client] = await begin(stage)
   const answers = [await client.call('slow'), await client.call('slow', { ms: 60_000 })]
   const pid = Number(await client.textOf('pid'))
@@ -56,13 +56,13 @@ children('a child that is killed fails its calls at once, by its name and signal
   assert.is.not(await client.textOf('pid'), String(pid))
 })
 
-children('a child that exits in a call fails it by its code', async () => {
+children('a child that exits during a call fails it with its exit code', async () => {
   const [, client] = await begin(stage)
   const { message } = await failure(await client.call('crash', { code: 9 }))
   assert.is(message, "target 'one' exited with code 9")
 })
 
-children('what a child said before it died still arrives', async () => {
+children('messages that a child sent before it died are delivered', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n'
   const answer = await client.call('say', { text: `${note}{"jsonrpc":"2.0","id":$I`, code: 4 })
@@ -71,7 +71,7 @@ children('what a child said before it died still arrives', async () => {
   assert.is(answer.messages.length, 2)
 })
 
-children('a child that starts again is told what it had been told', async () => {
+children('a restarted child gets the setup of the client again', async () => {
   const [gateway, client] = await begin(stage)
   assert.ok('result' in (await (await client.ask('logging/setLevel', { level: 'debug' })).only()))
   for (const uri of ['test://one', 'test://two'])
@@ -85,7 +85,7 @@ children('a child that starts again is told what it had been told', async () => 
   assert.equal(level['result'], { _meta: { before: 'debug' } })
   assert.is(await client.textOf('touch', { uri: 'test://one' }), 'updated')
   assert.is(await client.textOf('touch', { uri: 'test://two' }), 'nobody subscribed')
-  // Its lists may be others now, so the client hears that as well.
+  // Its lists may have changed, so the client is notified as well.
   const methods = (await stream.first(4)).map(({ method }) => method)
   assert.equal(
     new Set(methods),
@@ -99,7 +99,7 @@ children('a child that starts again is told what it had been told', async () => 
   assert.is(pidsOf(gateway).length, 2)
 })
 
-children('calls that come while it starts again wait for it, and it starts once', async () => {
+children('calls during a restart wait for it, and the child is started once', async () => {
   const [gateway, client] = await begin(stage)
   await failure(await client.call('crash'))
   const answers = await Promise.all(['a', 'b', 'c'].map((text) => client.call('echo', { text })))
@@ -108,21 +108,21 @@ children('calls that come while it starts again wait for it, and it starts once'
   assert.is(pidsOf(gateway).length, 2)
 })
 
-children('a second death waits before it is started again, and says so', async () => {
+children('the second restart is delayed, and the error says so', async () => {
   const [gateway, client] = await begin(stage)
   stoodAt = now()
   for (let i = 0; i < 2; i++) await failure(await client.call('crash'))
   const { message } = await failure(await client.call('echo'))
-  assert.is(message, "target 'one' exited with code 3; it can be started again in 1.0 s")
+  assert.is(message, "target 'one' exited with code 3; it can be restarted in 1.0 s")
   assert.is(pidsOf(gateway).length, 2)
   ahead += 1_001
   assert.is(await client.textOf('echo', { text: 'a' }), 'a')
   assert.is(pidsOf(gateway).length, 3)
 })
 
-children('a long good time makes up for deaths', async () => {
+children('a long ready time resets the restart count', async () => {
   const [gateway, client] = await begin(stage, {
-    // A connection must live through a leap of the clock.
+    // A connection must survive the jump of the clock.
     sections: 'frontendPolicies: { http: { headTimeout: 1h } }',
   })
   for (let i = 0; i <= MAX_RESTARTS; i++) {
@@ -134,7 +134,7 @@ children('a long good time makes up for deaths', async () => {
   assert.is(pidsOf(gateway).length, MAX_RESTARTS + 2)
 })
 
-children('a start that the gateway itself refuses is not counted', async () => {
+children('a start that the gateway refuses is not counted as a restart', async () => {
   const [gateway, client] = await begin(stage, { limits: 'maxChildren: 1' })
   await failure(await client.call('crash'))
   await until(() => gateway.lines.some((line) => line.message === 'child exited'), 'its end')
@@ -150,7 +150,7 @@ children('a start that the gateway itself refuses is not counted', async () => {
   assert.is(await client.textOf('echo', { text: 'x' }), 'x')
 })
 
-children('a child that cannot be started fails the session, by its name', async () => {
+children('a child that cannot be started fails the session, with its name', async () => {
   const gateway = await stage.gateway(
     mcpText({ targets: ['{ name: one, stdio: { cmd: /nowhere/at-all } }'] }),
   )
@@ -161,7 +161,7 @@ children('a child that cannot be started fails the session, by its name', async 
   assert.is(answer.header('mcp-session-id'), undefined)
 })
 
-children('a child that refuses initialize is answered for, and ended', async () => {
+children('a child that refuses initialize is stopped, and the client gets its error', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [puppet('one', '--greeting', 'refuse')] }))
   const answer = await new McpClient(stage, gateway).initialize()
   const { error } = (await answer.only()) as { error: Failure }
@@ -170,7 +170,7 @@ children('a child that refuses initialize is answered for, and ended', async () 
   await until(() => gateway.lines.some((line) => line.message === 'child exited'), 'its end')
 })
 
-children('half a line, and lines that are none, disturb nobody', async () => {
+children('incomplete and invalid lines do not disturb the session', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const text =
     'Hello!\n\n{"jsonrpc":"2.0"}\n{"jsonrpc":"2.0","id":99,"result":{}}\n[1]\n{"jsonrpc":"2.0","id":$ID'
@@ -181,7 +181,7 @@ children('half a line, and lines that are none, disturb nobody', async () => {
   await rest.whole()
 })
 
-children('a child that ignores its end, and what it has started, are killed', async () => {
+children('a child that ignores the end of its stdin is killed with its descendants', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const pids = JSON.parse(await client.textOf('stay')) as number[]
   assert.ok(pids.every(isRunning))
@@ -189,7 +189,7 @@ children('a child that ignores its end, and what it has started, are killed', as
   await until(() => !pids.some(isRunning), 'both to be killed')
 })
 
-children('too many deaths end the session, so that clients start over', async () => {
+children('too many restarts end the session, so that clients start a new one', async () => {
   const [gateway, client] = await begin(stage)
   for (let i = 0; i <= MAX_RESTARTS; i++) {
     const { message } = await failure(await client.call('crash'))

@@ -1,4 +1,4 @@
-// How sessions end: by time, by a client that is gone, whenever it left.
+// How sessions end: after an idle time, or after the client disconnected.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -35,7 +35,7 @@ async function noChildLeft(gateway: { lines: Line[] }): Promise<void> {
   await until(() => !pids.some(isRunning), 'every child to end')
 }
 
-ending('an idle session ends after its time, with its child', async () => {
+ending('an idle session ends after its TTL, with its child', async () => {
   const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 1s, goneTtl: 10s' })
   assert.is(await reasonOf(gateway), 'idle')
   await noChildLeft(gateway)
@@ -44,7 +44,7 @@ ending('an idle session ends after its time, with its child', async () => {
   assert.equal((await answer.only())['id'], 1)
 })
 
-ending('a session in use, with a call or an open stream, does not', async () => {
+ending('a session with a call or an open stream does not end', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
   const [session] = sessionsOf(gateway)
   const { sessionTtl } = session!.group.limits
@@ -63,13 +63,13 @@ ending('a session in use, with a call or an open stream, does not', async () => 
   assert.is(await reasonOf(gateway), 'idle')
 })
 
-ending('a client that closed its stream for good is given less time', async () => {
+ending('a session whose client closed its stream ends earlier', async () => {
   const [gateway, client] = await beginOpenly(stage)
   const [session] = sessionsOf(gateway)
   const { goneTtl } = session!.group.limits
   session!.sweep(performance.now() + goneTtl * 2)
   assert.is(session!.state, 'open')
-  // One that comes back in time keeps it.
+  // A client that returns in time keeps its session.
   for (let i = 0; i < 2; i++) {
     const stream = await client.listen()
     session!.sweep(performance.now() + goneTtl * 2)
@@ -79,11 +79,11 @@ ending('a client that closed its stream for good is given less time', async () =
     assert.is(session!.state, 'open')
   }
   session!.sweep(performance.now() + goneTtl * 2)
-  assert.is(await reasonOf(gateway), 'its client is gone')
+  assert.is(await reasonOf(gateway), 'the client disconnected')
   await noChildLeft(gateway)
 })
 
-ending('a client that leaves during initialize leaves no session and no child', async () => {
+ending('a client that disconnects during initialize leaves no session and no child', async () => {
   for (const targets of [
     [puppet('one', '--greeting', 'never')],
     [puppet('one', '--greeting', 'never'), server('two')],
@@ -92,14 +92,14 @@ ending('a client that leaves during initialize leaves no session and no child', 
     const answer = await new McpClient(stage, gateway).initialize()
     await until(() => told(gateway, 'started child').length === targets.length, 'the children')
     answer.raw.destroy()
-    assert.is(await reasonOf(gateway), 'its client left before it began')
+    assert.is(await reasonOf(gateway), 'the client disconnected before the session started')
     await noChildLeft(gateway)
     const [line] = await gateway.logged(1)
     assert.equal([line?.['http.status'], line?.['outcome']], [499, 'client_closed'])
   }
 })
 
-ending('vanishing in every phase leaves neither calls nor channels behind', async () => {
+ending('a client that disconnects in any phase leaves no calls or channels', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
   const [session] = sessionsOf(gateway)
   const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n'
@@ -115,13 +115,13 @@ ending('vanishing in every phase leaves neither calls nor channels behind', asyn
     told(gateway, 'request').filter(({ outcome }) => outcome === 'client_closed')
   await until(() => left().length === 4, 'their leave')
   session!.sweep(performance.now() + 60_000)
-  assert.equal(session!.counts, { calls: 0, channels: 0, parted: 0, pressed: 0 })
+  assert.equal(session!.counts, { calls: 0, channels: 0, unread: 0, slow: 0 })
   assert.is(session!.group.bodies.remaining, MCP_LIMITS.maxReadTogether)
   await client.delete()
   assert.equal(sessionsOf(gateway), [])
 })
 
-ending('two deletes, and calls behind one, are harmless', async () => {
+ending('a second DELETE, and calls after a DELETE, are harmless', async () => {
   const [gateway, client] = await begin(stage)
   const answers = await Promise.all([client.delete(), client.delete(), client.ask('ping')])
   const statuses = answers.map(({ status }) => status)

@@ -8,7 +8,7 @@ const histories = suite('mcp/history')
 const event = (text: string): Buffer => Buffer.from(text)
 const texts = (history: EventHistory): string[] => history.eventsAfter(0, 0).map(String)
 
-histories('gives back what it kept, when it forgets and when it is closed', () => {
+histories('releases the budget when it drops events and when it is closed', () => {
   const before = bytesInFlight.retained
   const together = new ByteBudget(100)
   const history = new EventHistory(together)
@@ -21,7 +21,7 @@ histories('gives back what it kept, when it forgets and when it is closed', () =
 })
 
 histories(
-  'forgets its own when others leave no room, and keeps nothing where that does not help',
+  'drops its own events when the budget is used up, and keeps nothing if that is not enough',
   () => {
     const together = new ByteBudget(10)
     const [one, other] = [new EventHistory(together), new EventHistory(together)]

@@ -1,4 +1,4 @@
-// Clients that do not take what they are sent: what waits for them is bounded, and nobody else waits with them.
+// Clients that do not read their responses: the queued bytes are bounded, and no other client waits.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,13 +12,13 @@ const slow = suite('mcp/session/slow-readers')
 const stage = new Stage()
 slow.after.each(() => stage.clear())
 
-/** More than the kernel takes for a socket that nobody reads. */
+/** More than the kernel buffers for an unread socket. */
 const PIECES = 192
 const PIECE_BYTES = 65_536
 
 const BIG_BYTES = 12_000_000
 
-/** A request whose answer is not taken for now. */
+/** A request whose response is not read yet. */
 async function unread(
   client: McpClient,
   tool: string,
@@ -29,7 +29,7 @@ async function unread(
   return answer
 }
 
-slow('a call that is not read holds up its own session only, and within a bound', async () => {
+slow('an unread call delays only its own session, within a bound', async () => {
   const [gateway, one] = await beginOpenly(stage, { targets: [puppet('one')] })
   const two = await McpClient.open(stage, gateway)
   const answer = await unread(one, 'pour', { count: PIECES, bytes: PIECE_BYTES })
@@ -39,7 +39,7 @@ slow('a call that is not read holds up its own session only, and within a bound'
   const waiting = await one.call('line')
   for (let i = 0; i < 3; i++) assert.match(await two.textOf('line'), '"name":"line"')
   assert.is(waiting.status, 0)
-  // One read of the child's output may still have been on its way.
+  // One more read of the child's output may have been in progress.
   assert.ok(queued() < MAX_STREAM_QUEUE_BYTES + 4 * PIECE_BYTES, `${queued()} bytes wait`)
   answer.raw.socket.resume()
   await answer.whole()
@@ -50,7 +50,7 @@ slow('a call that is not read holds up its own session only, and within a bound'
   await waiting.whole()
 })
 
-slow('an answer that is not read holds up the next ones of its session', async () => {
+slow('an unread answer delays the next answers of its session', async () => {
   const [gateway, one] = await begin(stage)
   const two = await McpClient.open(stage, gateway)
   const first = await unread(one, 'big', { bytes: BIG_BYTES })
@@ -63,7 +63,7 @@ slow('an answer that is not read holds up the next ones of its session', async (
     assert.is(textIn((await answer.whole()).messages).length, BIG_BYTES)
 })
 
-slow('a client that leaves with its answer unread holds up nobody any more', async () => {
+slow('a client that disconnects with an unread answer delays no session', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const given = { count: PIECES, bytes: PIECE_BYTES }
   const [pouring, big] = [await unread(client, 'pour', given), await unread(client, 'pour', given)]
@@ -73,7 +73,7 @@ slow('a client that leaves with its answer unread holds up nobody any more', asy
   await waiting.whole()
 })
 
-slow('a reader that takes over lets its session go on', async () => {
+slow('a new reader of the stream resumes the session', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
   const answer = await unread(client, 'pour', { count: PIECES, bytes: PIECE_BYTES })
   const [session] = sessionsOf(gateway)

@@ -1,4 +1,4 @@
-// Streams towards a client: the stand-alone one, and those that broke and are asked for again.
+// Streams to a client: the stand-alone stream, and resumed streams.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -27,19 +27,19 @@ function numbersOf(messages: readonly Json[]): unknown[] {
   return messages.map(({ params }) => (params as Json | undefined)?.['n'])
 }
 
-/** A call that has said these numbers and gets no answer yet. */
+/** A call that has sent these numbers as progress and has no answer yet. */
 async function under(client: McpClient, ...numbers: number[]): Promise<Answer> {
   const answer = await client.call('say', { text: numbers.map(note).join('') })
   await answer.first(numbers.length)
   return answer
 }
 
-/** Has the puppet write something, and answer. */
+/** Makes the puppet write something and answer. */
 async function say(client: McpClient, text: string): Promise<void> {
   await (await client.call('say', { text: text + ANSWER })).whole()
 }
 
-streams('changed lists go to the stand-alone stream, also while a call is under way', async () => {
+streams('list changes go to the stand-alone stream, also during a call', async () => {
   const [, client] = await begin(stage)
   const stream = await client.listen()
   assert.is(stream.status, 200)
@@ -54,7 +54,7 @@ streams('changed lists go to the stand-alone stream, also while a call is under 
   )
 })
 
-streams('what came before the first GET is delivered when it opens, once', async () => {
+streams('events before the first GET are delivered when it opens, once', async () => {
   const [, client] = await begin(stage)
   await (await client.call('notify')).whole()
   const first = await client.listen()
@@ -64,7 +64,7 @@ streams('what came before the first GET is delivered when it opens, once', async
   assert.is((await second.first(3)).length, 3)
 })
 
-streams('a second GET takes over, and the first ends', async () => {
+streams('a second GET replaces the first, which ends', async () => {
   const [gateway, client] = await begin(stage)
   const first = await client.listen()
   const second = await client.listen()
@@ -79,32 +79,35 @@ streams('a second GET takes over, and the first ends', async () => {
   )
 })
 
-streams('the stand-alone stream goes on behind the event that a client saw last', async () => {
-  const [, client] = await begin(stage, { targets: [puppet('one')] })
-  const first = await client.listen()
-  await say(client, listChanged('tools') + listChanged('prompts'))
-  await first.first(2)
-  const [seen] = first.events
-  first.raw.destroy()
-  await say(client, listChanged('resources'))
-  const second = await client.listen(seen!.id)
-  const methods = (await second.first(2)).map(({ method }) => method)
-  assert.equal(methods, [
-    'notifications/prompts/list_changed',
-    'notifications/resources/list_changed',
-  ])
-  await say(client, listChanged('tools'))
-  assert.is((await second.first(3)).length, 3)
-})
+streams(
+  'the stand-alone stream resumes after the last event that the client received',
+  async () => {
+    const [, client] = await begin(stage, { targets: [puppet('one')] })
+    const first = await client.listen()
+    await say(client, listChanged('tools') + listChanged('prompts'))
+    await first.first(2)
+    const [seen] = first.events
+    first.raw.destroy()
+    await say(client, listChanged('resources'))
+    const second = await client.listen(seen!.id)
+    const methods = (await second.first(2)).map(({ method }) => method)
+    assert.equal(methods, [
+      'notifications/prompts/list_changed',
+      'notifications/resources/list_changed',
+    ])
+    await say(client, listChanged('tools'))
+    assert.is((await second.first(3)).length, 3)
+  },
+)
 
-streams("a call's broken stream goes on where it broke", async () => {
+streams("a call's broken stream resumes where it broke", async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const answer = await under(client, 1, 2)
   const { id } = answer.events[0]!
   answer.raw.destroy()
   const rest = await client.listen(id)
   await rest.first(1)
-  // With one call under way, it is this one's.
+  // The only open call owns it.
   const ending = await client.call('say', { text: note(3) + ANSWER.replace('$ID', '2') + ANSWER })
   await ending.whole()
   await rest.whole()
@@ -112,22 +115,28 @@ streams("a call's broken stream goes on where it broke", async () => {
   assert.is(rest.messages[1]?.['id'], 1)
 })
 
-streams('the answer that came while nobody listened is there for whoever asks', async () => {
-  const [gateway, client] = await begin(stage)
-  const answer = await client.call('slow', { ms: 100 })
-  await answer.first(1)
-  const { id } = answer.events[0]!
-  answer.raw.destroy()
-  await until(() => gateway.lines.some((line) => line['outcome'] === 'client_closed'), 'its leave')
-  const other = await client.call('slow', { ms: 200 })
-  await other.whole()
-  for (const again of [await client.listen(id), await client.listen(id)]) {
-    await again.whole()
-    assert.is(textIn(again.messages), 'waited 100 ms')
-  }
-})
+streams(
+  'an answer that arrived while the client was disconnected can be requested later',
+  async () => {
+    const [gateway, client] = await begin(stage)
+    const answer = await client.call('slow', { ms: 100 })
+    await answer.first(1)
+    const { id } = answer.events[0]!
+    answer.raw.destroy()
+    await until(
+      () => gateway.lines.some((line) => line['outcome'] === 'client_closed'),
+      'its leave',
+    )
+    const other = await client.call('slow', { ms: 200 })
+    await other.whole()
+    for (const again of [await client.listen(id), await client.listen(id)]) {
+      await again.whole()
+      assert.is(textIn(again.messages), 'waited 100 ms')
+    }
+  },
+)
 
-streams('a Last-Event-ID that leads nowhere is refused', async () => {
+streams('an unknown Last-Event-ID is refused', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const stream = await client.listen()
   await say(client, listChanged('tools'))
@@ -136,12 +145,12 @@ streams('a Last-Event-ID that leads nowhere is refused', async () => {
     const answer = await (await client.listen(id)).whole()
     assert.is(answer.status, 400, id)
     const { error } = (await answer.only()) as { error: { message: string } }
-    assert.is(error.message, `nothing is known of Last-Event-ID ${id}`)
+    assert.is(error.message, `unknown Last-Event-ID ${id}`)
   }
   assert.not.ok(stream.isWhole)
 })
 
-streams('a call that has shown no event yet cannot be taken over by its number', async () => {
+streams('a call without events cannot be resumed by its number', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const answer = await client.call('say', { text: '' })
   for (const id of ['1-0', '2-0', '2-1', '3-0', '3-1']) {
@@ -152,7 +161,7 @@ streams('a call that has shown no event yet cannot be taken over by its number',
   assert.is((await answer.only())['id'], 1)
 })
 
-streams('events that are kept no longer are counted, and the rest is delivered', async () => {
+streams('dropped events are counted, and the rest is delivered', async () => {
   const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
   const texts = Array.from({ length: 300 }, (_, n) => listChanged(n < 44 ? 'tools' : 'prompts'))
   await say(client, texts.join(''))
@@ -176,13 +185,13 @@ streams('a silent stream gets comments', async () => {
   assert.equal(answer.messages.length, 1)
 })
 
-streams('a silent call is given an id to come back with, where clients know of it', async () => {
+streams('a silent call gets an event id to resume with, in versions that support it', async () => {
   const version = '2025-11-25'
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] }, { version })
   const answer = await client.call('say', { text: '' })
   const [session] = sessionsOf(gateway)
   await until(() => session?.calls.size === 1, 'the call')
-  // The head waits for the first message only so long, and behind it comes silence.
+  // The head is sent after its delay, then the silence starts.
   session?.sweep(performance.now() + HEAD_DELAY_MS)
   await answer.head()
   assert.equal(answer.events, [])

@@ -1,4 +1,4 @@
-// What crosses a session of several targets beside calls: the greeting, questions, progress, ping and log levels.
+// Messages of a session with several targets other than calls: initialize, server requests, progress, ping, log levels.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ const crossing = suite('mcp/several/crossing')
 const stage = new Stage()
 crossing.after.each(() => stage.clear())
 
-crossing('their greetings become one', async () => {
+crossing('the answers to initialize are merged', async () => {
   const targets = [
     server('a', '--protocol', '2025-03-26', '--instructions', 'Be brief.'),
     puppet('b', '--capabilities', '{"tools":{"listChanged":false},"tasks":{"list":{}}}'),
@@ -36,7 +36,7 @@ crossing('their greetings become one', async () => {
     /^This server is a gateway.*\n\n\[a\]\nBe brief\.\n\n\[c\]\nBe kind\.$/,
   )
   assert.equal(rest, {})
-  // What the header may say now is what was agreed.
+  // The header must have the negotiated version from now on.
   const ping = await client.post(
     '{"jsonrpc":"2.0","id":1,"method":"ping"}',
     'mcp-protocol-version: 2025-03-26\r\n',
@@ -46,7 +46,7 @@ crossing('their greetings become one', async () => {
 
 const DEAD = '{ name: dead, stdio: { cmd: /nowhere/at-all } }'
 
-crossing('a target that does not come up is named, and the others serve', async () => {
+crossing('a target that does not start is named, and the others are used', async () => {
   const targets = [DEAD, puppet('rude', '--greeting', 'refuse'), server('a', '--tools', 'echo')]
   const [gateway, client] = await begin(stage, { targets })
   const { _meta } = client.welcome['result'] as { _meta: Record<string, Json[]> }
@@ -64,7 +64,7 @@ crossing('a target that does not come up is named, and the others serve', async 
   assert.ok(down.length >= 2)
 })
 
-crossing('a target that takes its time to start joins later', async () => {
+crossing('a target that starts slowly joins later', async () => {
   const targets = [puppet('slow', '--delay', '2500'), server('a', '--tools', 'echo')]
   const [, client] = await begin(stage, { targets, limits: 'listTimeout: 1s' })
   const { _meta, capabilities } = client.welcome['result'] as Json
@@ -85,7 +85,7 @@ crossing('calls to a target that is still starting wait for it', async () => {
   assert.match(await client.textOf('slow_line'), '"name":"line"')
 })
 
-crossing('with failClosed, or with nobody there, there is no session', async () => {
+crossing('with failClosed, or without any target, there is no session', async () => {
   for (const [targets, more] of [
     [[DEAD, server('a')], 'failureMode: failClosed'],
     [[DEAD, puppet('rude', '--greeting', 'refuse')], 'failureMode: failOpen'],
@@ -108,7 +108,7 @@ async function heardBy(client: McpClient, target: string): Promise<string[]> {
   return (JSON.parse(await client.textOf(`${target}_lines`)) as string[]).slice(1)
 }
 
-crossing('questions of two targets with the same id and token are kept apart', async () => {
+crossing('server requests of two targets with the same id and token do not collide', async () => {
   const [, client] = await begin(stage, { targets: [puppet('a'), puppet('b')] })
   const asked: Json[] = []
   for (const target of ['a', 'b']) {
@@ -130,7 +130,7 @@ crossing('questions of two targets with the same id and token are kept apart', a
     ])
 })
 
-crossing('progress on a question reaches the only target where names have a prefix', async () => {
+crossing('progress on a server request reaches the only target with prefixed names', async () => {
   const [, client] = await begin(stage, { targets: [puppet('a')], more: 'prefixMode: always' })
   const call = await client.call('a_say', { text: question('a', '1', '7') })
   const [asked] = await call.first(1)
@@ -141,7 +141,7 @@ crossing('progress on a question reaches the only target where names have a pref
   ])
 })
 
-crossing('progress of two targets with the same token goes to their own calls', async () => {
+crossing('progress of two targets with the same token goes to the right calls', async () => {
   const [, client] = await begin(stage, { targets: [server('a'), server('b')] })
   const token = { _meta: { progressToken: 1 } }
   const slow = await client.call('a_slow', {}, token)
@@ -154,20 +154,20 @@ crossing('progress of two targets with the same token goes to their own calls', 
   assert.is(slow.messages.length, 1)
 })
 
-crossing('the client’s own notifications reach all of them', async () => {
+crossing('notifications of the client reach all targets', async () => {
   const [, client] = await begin(stage, { targets: [puppet('a'), puppet('b')] })
   await client.notify('notifications/roots/list_changed')
   for (const target of ['a', 'b'])
     assert.match((await heardBy(client, target)).join(), 'roots/list_changed')
 })
 
-crossing('ping and log levels are everybody’s, and answered once', async () => {
+crossing('ping and log levels go to all targets, and are answered once', async () => {
   const [, client] = await begin(stage, { targets: [server('a'), server('b')] })
   const ping = await (await client.ask('ping')).only()
   assert.equal(ping['result'], {})
   const level = await (await client.ask('logging/setLevel', { level: 'debug' })).only()
   assert.equal(level['result'], {})
-  // A target that starts again hears the level, and a ping starts it.
+  // A ping restarts the target, which gets the log level again.
   await (await client.call('b_crash')).only()
   const started = await (await client.ask('ping')).only()
   assert.equal(started['result'], {})
@@ -175,7 +175,7 @@ crossing('ping and log levels are everybody’s, and answered once', async () =>
   assert.equal(before['result'], {})
 })
 
-crossing('a target that does not answer what is everybody’s is named', async () => {
+crossing('a target that does not answer a broadcast is named', async () => {
   const targets = [server('a'), puppet('b', '--mute', 'ping')]
   const limits = 'listTimeout: 1s'
   const [, client] = await begin(stage, { targets, limits })

@@ -1,5 +1,5 @@
-// Calls, prompts, resources and completions of several targets: each goes to its owner, under the name it knows, and
-// what comes back has the names that clients know.
+// Calls, prompts, resources and completions with several targets: each goes to its owner under the target's name, and
+// results have client names.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -23,7 +23,7 @@ async function refusal(answer: Answer): Promise<[number, number, string]> {
   return [answer.status, error.code, error.message]
 }
 
-items('a call goes to the target whose name it bears', async () => {
+items('a call goes to the target in its name', async () => {
   const [, client] = await begin(stage, { targets: TWO })
   assert.is(await client.textOf('a_echo', { text: 'x' }), 'x')
   assert.is.not(await client.textOf('a_pid'), await client.textOf('b_pid'))
@@ -31,12 +31,12 @@ items('a call goes to the target whose name it bears', async () => {
     const answer = await client.call(name)
     assert.equal(await refusal(answer), [400, -32602, `Unknown tool: ${name}`])
   }
-  // Its own refusal, and under the name it knows.
+  // The target's own error, with the target's name of the tool.
   const own = await client.call('a_no_such')
   assert.equal(await refusal(own), [200, -32602, 'Unknown tool: no_such'])
 })
 
-items('everything else of a call stays as it was written', async () => {
+items('everything else in a call stays unchanged', async () => {
   const [, client] = await begin(stage, { targets: [puppet('a'), puppet('b')] })
   const params = '{ "arguments":{"n":1e400,"name":"a_x"},"na\\u006de" : "b_line","_meta":{"x":1.0}}'
   const answer = await client.post(
@@ -49,7 +49,7 @@ items('everything else of a call stays as it was written', async () => {
   assert.is(text, `{"id":${id},"method":"tools/call","params":${inside},"jsonrpc":"2.0"}`)
 })
 
-items('prompts and resources have owners as well', async () => {
+items('prompts and resources go to their owners', async () => {
   const [, client] = await begin(stage, { targets: TWO })
   const prompt = await resultOf(await client.ask('prompts/get', { name: 'b_greet', arguments: {} }))
   assert.match(JSON.stringify(prompt), 'Hello, world, from b')
@@ -67,7 +67,7 @@ items('prompts and resources have owners as well', async () => {
     ])
 })
 
-items('URIs in results are those that clients know', async () => {
+items('URIs in results are client names', async () => {
   const [, client] = await begin(stage, { targets: [puppet('a'), puppet('b')] })
   const link = (uri: string): string => `{"type":"resource_link","uri":"${uri}","n":1.0}`
   const text = (before: (uri: string) => string): string => {
@@ -81,7 +81,7 @@ items('URIs in results are those that clients know', async () => {
   assert.equal(answer.texts, [text(outside).replace('$ID', '1')])
 })
 
-items('tasks have owners, too', async () => {
+items('tasks go to their owners', async () => {
   const task = { taskId: 't+1', status: 'working' }
   const answers = { 'tasks/get': task, 'tasks/result': { content: [], _meta: related('t+1') } }
   const capabilities = '{"tools":{},"tasks":{}}'
@@ -113,7 +113,7 @@ function related(taskId: string): Json {
   return { 'io.modelcontextprotocol/related-task': { taskId } }
 }
 
-items('a resource that was updated is named as the client subscribed to it', async () => {
+items('an updated resource has the name under which the client subscribed', async () => {
   const [, client] = await begin(stage, { targets: TWO })
   const stream = await client.listen()
   await resultOf(await client.ask('resources/subscribe', { uri: 'b+test://one' }))
@@ -121,14 +121,14 @@ items('a resource that was updated is named as the client subscribed to it', asy
   assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'updated')
   const [notice] = await stream.first(1)
   assert.equal(notice?.['params'], { uri: 'b+test://one' })
-  // A target that starts again is subscribed to under its own names.
+  // A restarted target gets the subscription again, with its own names.
   await (await client.call('b_crash')).only()
   assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'updated')
   await resultOf(await client.ask('resources/unsubscribe', { uri: 'b+test://one' }))
   assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'nobody subscribed')
 })
 
-items('a completion goes to the owner of what it refers to', async () => {
+items('a completion goes to the owner of its reference', async () => {
   const [, client] = await begin(stage, { targets: TWO })
   const argument = { name: 'who', value: 'pa' }
   for (const ref of [
@@ -145,7 +145,7 @@ items('a completion goes to the owner of what it refers to', async () => {
   assert.equal(await refusal(answer), [400, -32602, 'Unknown prompt: greet'])
 })
 
-items('requests that do not say what they are for are refused', async () => {
+items('requests without the name of an item are refused', async () => {
   const [, client] = await begin(stage, { targets: TWO })
   const cases: [string, string][] = [
     ['tools/call', '{}'],
@@ -167,7 +167,7 @@ items('requests that do not say what they are for are refused', async () => {
   assert.equal(await refusal(none), [400, -32602, 'params is missing'])
 })
 
-items('a method that belongs to nobody is refused', async () => {
+items('an unknown method is refused', async () => {
   const [, client] = await begin(stage, { targets: TWO })
   const answer = await client.ask('resources/subscribe/all')
   assert.equal(await refusal(answer), [200, -32601, 'Method not found: resources/subscribe/all'])
@@ -179,20 +179,17 @@ function offering(name: string, ...tools: string[]): string {
   return puppet(name, '--answers', JSON.stringify(answers))
 }
 
-items(
-  'without prefixes the lists tell the owner, and names of two targets are nobody’s',
-  async () => {
-    const targets = [offering('a', 'line', 'same'), offering('b', 'lines', 'same')]
-    const [, client] = await begin(stage, { targets, more: 'prefixMode: never' })
-    assert.match(await client.textOf('line'), '"name":"line"')
-    assert.match(await client.textOf('lines'), 'notifications/initialized')
-    const same = await client.call('same')
-    assert.equal(await refusal(same), [400, -32602, 'Unknown tool: same'])
-    assert.equal(await refusal(await client.call('other')), [400, -32602, 'Unknown tool: other'])
-  },
-)
+items('without prefixes the lists show the owner, and names of two targets have none', async () => {
+  const targets = [offering('a', 'line', 'same'), offering('b', 'lines', 'same')]
+  const [, client] = await begin(stage, { targets, more: 'prefixMode: never' })
+  assert.match(await client.textOf('line'), '"name":"line"')
+  assert.match(await client.textOf('lines'), 'notifications/initialized')
+  const same = await client.call('same')
+  assert.equal(await refusal(same), [400, -32602, 'Unknown tool: same'])
+  assert.equal(await refusal(await client.call('other')), [400, -32602, 'Unknown tool: other'])
+})
 
-items('a changed list is read again', async () => {
+items('a changed list is requested again', async () => {
   const changed = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
   const answer = '{"jsonrpc":"2.0","id":$ID,"result":{}}\n'
   const targets = [offering('a', 'say'), offering('b', 'lines')]

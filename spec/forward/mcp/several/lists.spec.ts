@@ -1,4 +1,4 @@
-// Lists of several targets as one: joined, under names that tell whose they are, and without those that fail.
+// Lists of several targets: joined, with prefixed names, and without targets that fail.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,7 +16,7 @@ async function resultOf(client: McpClient, method: string): Promise<Json> {
   return result as Json
 }
 
-/** What a list names, in its order. */
+/** The names in a list, in order. */
 async function namesIn(client: McpClient, method: string): Promise<unknown[]> {
   const { _meta, ...result } = await resultOf(client, method)
   const [items] = Object.values(result) as [Json[]]
@@ -29,7 +29,7 @@ function offering(name: string, ...tools: string[]): string {
   return puppet(name, '--answers', JSON.stringify(answers))
 }
 
-lists('names of several targets have the target’s in front', async () => {
+lists('names of several targets start with the target’s name', async () => {
   const targets = [server('a', '--tools', 'echo,pid'), server('b', '--tools', 'echo')]
   const [, client] = await begin(stage, { targets })
   assert.equal(await namesIn(client, 'tools/list'), ['a_echo', 'a_pid', 'b_echo'])
@@ -46,7 +46,7 @@ lists('names of several targets have the target’s in front', async () => {
   ])
 })
 
-lists('one target has its own names, unless a prefix is always wanted', async () => {
+lists('a single target keeps its names, unless the prefix mode is always', async () => {
   const targets = [server('a', '--tools', 'echo')]
   const [, plain] = await begin(stage, { targets })
   assert.equal(await namesIn(plain, 'tools/list'), ['echo'])
@@ -63,7 +63,7 @@ lists('without prefixes, names of two targets are left out', async () => {
   assert.equal(await namesIn(client, 'tools/list'), ['x', 'x', 'y'])
 })
 
-lists('everything but the name of an item stays as it was written', async () => {
+lists('everything but the name of an item stays unchanged', async () => {
   const tool =
     '{"x":1.0,"name":"a\\u0062","inputSchema":{"n":1e400},"_meta":{"ui":{"resourceUri":"ui://page"}}}'
   const text = `{"jsonrpc":"2.0","id":$ID,"result":{"tools":[ ${tool} ,{"title":"no name"},7]}}\n`
@@ -89,7 +89,7 @@ lists('pages are joined', async () => {
   assert.not('nextCursor' in result)
 })
 
-lists('pages of one target are its own, cursors and all', async () => {
+lists('pages of a single target are forwarded with their cursors', async () => {
   const answers = {
     'tools/list': { tools: [{ name: '1' }], nextCursor: 'next' },
     'tools/list next': { tools: [{ name: '2' }] },
@@ -102,7 +102,7 @@ lists('pages of one target are its own, cursors and all', async () => {
   assert.equal(second['result'], { tools: [{ name: 'a_2' }] })
 })
 
-lists('a list without end is given up', async () => {
+lists('an endless list is aborted', async () => {
   const endless = { 'tools/list': { tools: [], nextCursor: '1' } }
   const again = { 'tools/list 1': { tools: [{ name: 'x' }], nextCursor: '1' } }
   const answers = JSON.stringify({ ...endless, ...again })
@@ -112,7 +112,7 @@ lists('a list without end is given up', async () => {
   const { _meta, tools } = await resultOf(client, 'tools/list')
   assert.equal(tools, [{ name: 'b_y' }])
   assert.equal(_meta, {
-    'gateway/failedTargets': [{ target: 'a', reason: "target 'a' has too long a list" }],
+    'gateway/failedTargets': [{ target: 'a', reason: "target 'a' sent a list that is too long" }],
   })
   assert.ok(MAX_LIST_PAGES < 100)
 })
@@ -124,12 +124,12 @@ lists('a slow target is left out, and named', async () => {
   assert.equal(tools, [{ name: 'b_y' }])
   const reason = "target 'a' did not answer within 1000 ms (config.mcp.listTimeout)"
   assert.equal(_meta, { 'gateway/failedTargets': [{ target: 'a', reason }] })
-  // It hears that nobody waits, and is as good as before.
+  // It gets a cancellation and is used again.
   const lines = await client.textOf('a_lines')
   assert.match(lines, 'notifications/cancelled')
 })
 
-lists('a dead target is left out, named, and started again', async () => {
+lists('a dead target is left out, named, and restarted', async () => {
   const targets = [server('a', '--tools', 'crash,pid'), server('b', '--tools', 'echo')]
   const [gateway, client] = await begin(stage, { targets })
   const { error } = await (await client.call('a_crash')).only()
@@ -146,7 +146,7 @@ lists('a dead target is left out, named, and started again', async () => {
   assert.is(gateway.lines.filter(({ message }) => message === 'target down').length, 2)
 })
 
-lists('targets that answer with an error are left out, whatever the error is', async () => {
+lists('targets that answer with any error are left out', async () => {
   const errors = ['{"code":1,"message":"mine"}', 'null', '7', '{"message":[]}']
   const failing = errors.map((error, n) =>
     puppet(`a${n}`, '--list', `{"jsonrpc":"2.0","id":$ID,"error":${error}}\n`),
@@ -163,7 +163,7 @@ lists('targets that answer with an error are left out, whatever the error is', a
   })
 })
 
-lists('results that are no lists add nothing', async () => {
+lists('results without a list add nothing', async () => {
   const results = ['null', '[]', '{"tools":{}}', '{"tools":null,"nextCursor":7}']
   const empty = results.map((result, n) =>
     puppet(`a${n}`, '--list', `{"jsonrpc":"2.0","id":$ID,"result":${result}}\n`),
@@ -172,7 +172,7 @@ lists('results that are no lists add nothing', async () => {
   assert.equal(await resultOf(client, 'tools/list'), { tools: [{ name: 'b_y' }] })
 })
 
-lists('failClosed: one failure is the answer', async () => {
+lists('failClosed: one failure fails the list', async () => {
   const text = '{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"mine"}}\n'
   const [, client] = await begin(stage, {
     targets: [puppet('a', '--list', text), offering('b', 'y')],
@@ -187,7 +187,7 @@ lists('failClosed: one failure is the answer', async () => {
   })
 })
 
-lists('with every target failing, so does the list', async () => {
+lists('the list fails if every target fails', async () => {
   const [, client] = await begin(stage, {
     targets: [puppet('a', '--list', ''), puppet('b', '--list', '')],
     limits: 'listTimeout: 200ms',

@@ -11,7 +11,7 @@ import {
 } from '../../../../lib/forward/mcp/stdio/child-stderr.ts'
 import { Owner, familyTests, until } from './owner.ts'
 
-/** Each line as `message fields`. */
+/** Records each log line as `message fields`. */
 class Lines extends Log {
   readonly lines: string[] = []
 
@@ -27,7 +27,7 @@ class Lines extends Log {
 const stderr = suite('stderr')
 const test = familyTests(stderr)
 
-stderr('logs each line under the target and keeps the last ones', () => {
+stderr('logs each line with its target and keeps the last ones', () => {
   const log = new Lines()
   const machine = new ChildStderr(log, ['target', 'one', 'pid', 7])
   for (let i = 0; i < 30; i++) machine.push(Buffer.from(`line ${i}\r\n`))
@@ -40,7 +40,7 @@ stderr('logs each line under the target and keeps the last ones', () => {
   assert.equal([machine.last()[0], machine.last().at(-1)], ['line 11', 'without an end \ufffd'])
 })
 
-stderr('hides what the child was given, and keeps what names things', () => {
+stderr('redacts the secrets of the child, but not plain names', () => {
   const log = new Lines()
   const env = {
     MY_THING: new Secret('s3cretThing'),
@@ -70,7 +70,7 @@ stderr('hides what the child was given, and keeps what names things', () => {
   )
 })
 
-stderr('cuts a line that is too long, and says so', () => {
+stderr('cuts a line that is too long, and marks it', () => {
   const log = new Lines()
   const machine = new ChildStderr(log, [])
   machine.push(Buffer.from('x'.repeat(100_000)))
@@ -84,34 +84,34 @@ stderr('cuts a line that is too long, and says so', () => {
   assert.equal(machine.last(), [beginning, 'next'])
 })
 
-stderr('logs so many lines in a second, and the number of the others', async () => {
+stderr('logs a bounded number of lines per second, and counts the others', async () => {
   const log = new Lines()
   const machine = new ChildStderr(log, ['pid', 7])
   machine.push(Buffer.from('line\n'.repeat(MAX_STDERR_LINES_PER_WINDOW + 50)))
   assert.is(log.lines.length, MAX_STDERR_LINES_PER_WINDOW)
   await until(() => log.lines.length > MAX_STDERR_LINES_PER_WINDOW, 'the number of the others')
-  assert.is(log.lines.at(-1), 'info mcp stderr lines dropped: there are too many pid 7 lines 50')
+  assert.is(log.lines.at(-1), 'info mcp stderr lines dropped pid 7 lines 50')
   machine.push(Buffer.from('line\n'.repeat(MAX_STDERR_LINES_PER_WINDOW + 1)))
   machine.end()
   assert.match(log.lines.at(-1)!, /lines 1$/)
   assert.is(log.lines.length, 2 * MAX_STDERR_LINES_PER_WINDOW + 2)
 })
 
-test('a child that floods its standard error is read, and works', async (family) => {
+test('a child that floods its stderr is read and keeps working', async (harness) => {
   const owner = new Owner()
-  const link = family.open(owner, 'stderr', '100000')
+  const link = harness.open(owner, 'stderr', '100000')
   await owner.messageCount(1)
-  const [view] = [...family.children]
+  const [view] = [...harness.children]
   await until(() => link.lastStderr().at(-1)!.startsWith('é'), 'the last line')
   assert.is(view!.lastStderr().length, STDERR_LINES_KEPT)
   assert.is(link.lastStderr()[0], 'line 99981 of 100000')
   link.close()
-  await family.logged('stderr lines dropped')
+  await harness.logged('stderr lines dropped')
   assert.match(
-    family.log,
+    harness.log,
     `stderr target=one pid=${link.pid} mcp.session.id=spec line="line 0 of 100000"`,
   )
-  const logged = family.log.split('\n').filter((line) => line.includes('\tstderr '))
+  const logged = harness.log.split('\n').filter((line) => line.includes('\tstderr '))
   assert.ok(logged.length < 20 * MAX_STDERR_LINES_PER_WINDOW, `${logged.length} lines`)
 })
 

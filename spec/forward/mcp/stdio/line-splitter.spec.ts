@@ -7,7 +7,7 @@ import { splits } from '../../../support/splits.ts'
 
 interface Read {
   lines: string[]
-  /** Beginnings of those above the bound. */
+  /** The first bytes of lines above the bound. */
   long: string[]
 }
 
@@ -40,7 +40,7 @@ const WHOLE: [text: string, lines: string[]][] = [
   ['one\nhalf a li', ['one', 'half a li']],
 ]
 
-lines('counts what it holds of a line that has not ended', () => {
+lines('counts the bytes of an incomplete line', () => {
   const some = new LineSplitter({ line() {}, tooLong() {} }, 1_000)
   some.push(Buffer.from('one\ntwo'))
   some.push(Buffer.from('three'))
@@ -54,7 +54,7 @@ lines('finds every line at every split', () => {
     for (const chunks of splits(Buffer.from(text))) assert.equal(read(chunks).lines, expected)
 })
 
-lines('skips a line above the bound and tells its beginning, at every split', () => {
+lines('skips a line above the bound and reports its beginning, at every split', () => {
   const text = Buffer.from('12345678\n123456789\r\n12345678\r\n1234567890123\nok\n')
   for (const chunks of splits(text))
     assert.equal(read(chunks, 8), {
@@ -63,7 +63,7 @@ lines('skips a line above the bound and tells its beginning, at every split', ()
     })
 })
 
-lines('tells a line above the bound before its end has come', () => {
+lines('reports a line above the bound before its end', () => {
   const found: string[] = []
   const owner = { line: () => found.push('line'), tooLong: () => found.push('too long') }
   const machine = new LineSplitter(owner, 8)
@@ -73,7 +73,7 @@ lines('tells a line above the bound before its end has come', () => {
   assert.equal(found, ['too long'])
 })
 
-lines('is silent once it was stopped, even within a chunk', () => {
+lines('delivers nothing after stop, even within a chunk', () => {
   const found: string[] = []
   const machine = new LineSplitter(
     {
@@ -106,7 +106,7 @@ lines('joins large and small pieces in their order', () => {
   assert.ok(found.lines.length === 2 && found.lines.every((line) => line === text))
 })
 
-lines('hands out bytes that later chunks do not change', () => {
+lines('delivers bytes that later chunks do not change', () => {
   const found: Buffer[] = []
   const machine = new LineSplitter({ line: (bytes) => found.push(bytes), tooLong: () => {} }, 1_000)
   for (const text of ['on', 'e\n', 'tw', 'o\n', 'three\n', 'fo', 'ur\n'])
@@ -136,7 +136,7 @@ lines('keeps no large chunk in memory for a short line', () => {
 })
 
 lines(
-  'takes a long line byte by byte in linear time and little more memory than its length',
+  'reads a long line byte by byte in linear time and little more memory than its length',
   () => {
     const length = 1_000_000
     const found: number[] = []

@@ -1,4 +1,4 @@
-// Stands in for a session: it takes what a child's link brings, and keeps the log.
+// Replaces a session in specs of child processes: records the messages of a link, and the log.
 
 import { existsSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
@@ -16,10 +16,10 @@ import { deadline } from '../../../support/deadline.ts'
 const WAIT_MS = 30_000
 const POLL_MS = 10
 
-/** So short that specs are quick, so long that a child that obeys is not killed. */
+/** Short for quick specs, but long enough that a cooperative child is not killed. */
 export const QUICK: GracePeriods = { stdin: 300, term: 300, drain: 300 }
 
-/** Graces that no spec could wait for: a child that obeys has all the time. */
+/** Grace periods longer than any spec: a cooperative child is never signalled. */
 export const NEVER: GracePeriods = { stdin: 600_000, term: 600_000, drain: 300 }
 
 export class Owner implements TargetLinkOwner {
@@ -27,7 +27,7 @@ export class Owner implements TargetLinkOwner {
   readonly messages: string[] = []
   readonly failures: [number: number, reason: string][] = []
   readonly ends: string[] = []
-  /** Told of each message. */
+  /** Called for each message. */
   onMessage: (() => void) | null = null
 
   received(message: RpcMessage): void {
@@ -47,7 +47,7 @@ export class Owner implements TargetLinkOwner {
     throw new Error('a child knows no sessions')
   }
 
-  /** `params` of what came so far, parsed. */
+  /** The parsed `params` of the messages so far. */
   get params(): Record<string, unknown>[] {
     return this.messages.map(
       (text) => (JSON.parse(text) as { params: Record<string, unknown> }).params,
@@ -58,17 +58,17 @@ export class Owner implements TargetLinkOwner {
     await until(() => this.messages.length >= least, `message ${least}`)
   }
 
-  /** Why the link was closed. */
+  /** The reason of `closed`. */
   async end(): Promise<string> {
     await until(() => this.ends.length > 0, 'the end of a link')
     return this.ends[0]!
   }
 }
 
-/** Children of one spec, and what they logged. */
-export class Family {
+/** The children of one spec, and their log. */
+export class ChildHarness {
   log = ''
-  /** Of all that were ever opened. */
+  /** The owners of all links that were opened. */
   readonly pids: number[] = []
   readonly children: ChildProcesses
 
@@ -88,7 +88,7 @@ export class Family {
     )
   }
 
-  /** One of `prompt.ts`. */
+  /** Starts the child of `prompt.ts`. */
   open(owner: TargetLinkOwner, ...args: readonly string[]): McpChildProcess {
     return this.run(owner, targetOf('faults', args))
   }
@@ -122,7 +122,7 @@ export function targetOf(file: string, args: readonly string[] = []): StdioTarge
   }
 }
 
-/** For the link: the session's number is the id. */
+/** An outgoing request whose number is its id. */
 export function request(number: number, method = 'ping', params = '{}'): OutgoingMessage {
   const text = `{"jsonrpc":"2.0","id":${number},"method":"${method}","params":${params}}`
   return { bytes: Buffer.from(text), number, fields: [] }
@@ -130,28 +130,28 @@ export function request(number: number, method = 'ping', params = '{}'): Outgoin
 
 type FamilyTest = (
   name: string,
-  body: (family: Family) => Promise<void>,
+  body: (harness: ChildHarness) => Promise<void>,
   limits?: Partial<McpLimits>,
   graces?: GracePeriods,
 ) => void
 
-/** Tests with a family each, of which no process is left afterwards. */
+/** Tests that each have their own children, and check that none is left afterwards. */
 export function familyTests(suite: (name: string, body: () => Promise<void>) => void): FamilyTest {
   return (name, body, limits = {}, graces = QUICK) => {
     suite(name, async () => {
-      const family = new Family(limits, graces)
+      const harness = new ChildHarness(limits, graces)
       try {
-        await body(family)
+        await body(harness)
       } finally {
-        await family.close()
+        await harness.close()
       }
-      assert.is(family.children.count, 0)
-      for (const pid of family.pids) assert.not(isRunning(pid), `${pid} is left`)
+      assert.is(harness.children.count, 0)
+      for (const pid of harness.pids) assert.not(isRunning(pid), `${pid} is left`)
     })
   }
 }
 
-/** Waits for what no event tells. */
+/** Polls for a state that has no event. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const latest = performance.now() + WAIT_MS
   while (!holds()) {
@@ -160,13 +160,13 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** Whether a process is there; one that is dead and waits to be reaped is not. */
+/** Whether a process runs; a zombie does not count. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
   } catch (error) {
-    // Without /proc there are no zombies to be told apart.
+    // Without /proc, zombies cannot be recognized.
     return (error as NodeJS.ErrnoException).code === 'ENOENT' && !existsSync('/proc/self')
   }
 }

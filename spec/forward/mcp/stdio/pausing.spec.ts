@@ -4,15 +4,15 @@ import * as assert from 'uvu/assert'
 import type { McpChildProcess } from '../../../../lib/forward/mcp/stdio/child-process.ts'
 import { Owner, familyTests, isRunning, until } from './owner.ts'
 
-/** What pipes and streams may hold of a child's output between its write and our owner. */
+/** Bytes that pipes and streams may buffer between a child and the owner. */
 const IN_BETWEEN = 2_000_000
 
-/** Bytes a process has written so far, by the system's own count. */
+/** Bytes that a process has written, as counted by the system. */
 function writtenBy({ pid }: McpChildProcess): number {
   return Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'latin1'))?.[1])
 }
 
-/** Waits until two looks apart find the same. */
+/** Waits until two consecutive polls give the same value. */
 async function standsStill(count: () => number, what: string): Promise<void> {
   let seen = -1
   let same = 0
@@ -27,9 +27,9 @@ async function standsStill(count: () => number, what: string): Promise<void> {
 const pausing = suite('child: pausing')
 const test = familyTests(pausing)
 
-test('stops the child that floods until it is read again, and loses nothing', async (family) => {
+test('stops a child that floods until it is read again, without loss', async (harness) => {
   const owner = new Owner()
-  const link = family.open(owner, 'flood')
+  const link = harness.open(owner, 'flood')
   const before = process.memoryUsage().rss
   owner.onMessage = () => {
     if (owner.messages.length === 1_000) link.pause()
@@ -47,11 +47,11 @@ test('stops the child that floods until it is read again, and loses nothing', as
   owner.params.forEach(({ n }, i) => assert.is(n, i))
 })
 
-test('keeps what a child said before its exit until it is read', async (family) => {
+test('keeps the output before the exit of a child until it is read', async (harness) => {
   const owner = new Owner()
-  const link = family.open(owner, 'half')
+  const link = harness.open(owner, 'half')
   link.pause()
-  await until(() => family.children.count === 0, 'the exit')
+  await until(() => harness.children.count === 0, 'the exit')
   await standsStill(() => owner.messages.length + owner.ends.length, 'a message or the end')
   assert.equal(owner.messages, [])
   assert.equal(owner.ends, [])
@@ -60,9 +60,9 @@ test('keeps what a child said before its exit until it is read', async (family) 
   assert.equal(owner.params, [{ n: 1 }])
 })
 
-test('holds what a grandchild pours out, too, when the child is gone', async (family) => {
+test('also pauses the output of a grandchild after the child has exited', async (harness) => {
   const owner = new Owner()
-  const link = family.open(owner, 'pour')
+  const link = harness.open(owner, 'pour')
   owner.onMessage = () => link.pause()
   await until(() => link.exitCode !== null, 'the exit')
   await standsStill(() => owner.messages.length, 'silence')
@@ -73,14 +73,14 @@ test('holds what a grandchild pours out, too, when the child is gone', async (fa
   owner.params.forEach(({ n }, i) => assert.is(n, i))
 })
 
-test('ends a paused child that is closed', async (family) => {
+test('ends a paused child that is closed', async (harness) => {
   const owner = new Owner()
-  const link = family.open(owner, 'flood')
+  const link = harness.open(owner, 'flood')
   owner.onMessage = () => link.pause()
   await owner.messageCount(1)
   link.close()
-  assert.is(await owner.end(), `target 'one' was ended`)
-  await until(() => family.children.count === 0, 'the end of the child')
+  assert.is(await owner.end(), `target 'one' was stopped`)
+  await until(() => harness.children.count === 0, 'the end of the child')
   assert.not(isRunning(link.pid))
 })
 

@@ -1,11 +1,11 @@
-// What a program printed, without what looks like a credential.
+// Lines that a program printed, without what looks like a credential.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { redactLine } from '../../lib/text/redaction.ts'
 import { cpuMs } from '../support/cpu-time.ts'
 
-const lines = suite('base/redact lines')
+const lines = suite('redacted lines')
 
 const SECRETS = [
   'Authorization: Bearer planted-1234',
@@ -22,7 +22,7 @@ const SECRETS = [
   'set-cookie: planted=1',
 ]
 
-lines('lose what is a credential', () => {
+lines('hide credentials', () => {
   for (const line of SECRETS) {
     const shown = redactLine(line)
     assert.not.match(shown, /planted|cGxhbnRlZ|eyJ/, line)
@@ -30,7 +30,7 @@ lines('lose what is a credential', () => {
   }
 })
 
-lines('keep all else', () => {
+lines('keep everything else', () => {
   for (const line of [
     'listening on 127.0.0.1:3000',
     'token bucket refilled',
@@ -42,7 +42,7 @@ lines('keep all else', () => {
     assert.is(redactLine(line), line)
 })
 
-lines('are read once, however long', () => {
+lines('are redacted in linear time', () => {
   const long = `token: ${'a'.repeat(100_000)} ${'bearer '.repeat(10_000)}`
   const before = cpuMs()
   redactLine(long)

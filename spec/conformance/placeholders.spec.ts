@@ -1,11 +1,11 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fits, fitsAtStart, fitsWithin, recall } from '../../conformance/holes.ts'
-import type { Kept } from '../../conformance/holes.ts'
+import { fits, fitsAtStart, fitsWithin, insertKept } from '../../conformance/placeholders.ts'
+import type { Kept } from '../../conformance/placeholders.ts'
 
-const holes = suite('holes')
+const placeholders = suite('placeholders')
 
-holes('take text literally, except for themselves', () => {
+placeholders('match all other text literally', () => {
   assert.ok(fits('a.b*(c)', 'a.b*(c)'))
   assert.not(fits('a.b', 'axb'))
   assert.ok(fits('<number>ms', '12ms'))
@@ -16,30 +16,30 @@ holes('take text literally, except for themselves', () => {
   assert.ok(fits('<unknown>', '<unknown>'))
 })
 
-holes('are found at the start or anywhere', () => {
+placeholders('match at the start or anywhere', () => {
   assert.is(fitsAtStart('a<number>', 'a12b'), 3)
   assert.is(fitsAtStart('b', 'ab'), -1)
   assert.ok(fitsWithin('status=<number> x', 'y status=200 x z'))
 })
 
-holes('keep what stood in them, by name and number', () => {
+placeholders('keep their value, by name and number', () => {
   const kept: Kept = new Map()
   assert.ok(fits('a=<session>, b=<session 2>', 'a=x-1, b=y-2', kept))
   assert.ok(fits('{"id":<id>}', '{"id":"a b"}', kept))
-  assert.is(recall('{{session}} {{session 2}} {{id}}', kept), 'x-1 y-2 "a b"')
+  assert.is(insertKept('{{session}} {{session 2}} {{id}}', kept), 'x-1 y-2 "a b"')
   assert.ok(fits('<session>', 'z', kept))
-  assert.is(recall('{{session 1}}', kept), 'z')
+  assert.is(insertKept('{{session 1}}', kept), 'z')
   assert.not(fits('<session>', 'with space', kept))
   assert.not(fits('<id>', 'true', kept))
 })
 
-holes('of the same name and number hold the same', () => {
+placeholders('with the same name and number match the same value', () => {
   assert.ok(fits('<session> <session>', 'a a'))
   assert.not(fits('<session> <session>', 'a b'))
 })
 
-holes('leave what was not kept, for others to fill', () => {
-  assert.is(recall('{{port}} {{session}}', new Map()), '{{port}} {{session}}')
+placeholders('leave unknown names unchanged', () => {
+  assert.is(insertKept('{{port}} {{session}}', new Map()), '{{port}} {{session}}')
 })
 
-holes.run()
+placeholders.run()

@@ -1,4 +1,4 @@
-// A trace for somebody who reads slowly, or not at all.
+// A trace for a reader that is slow, or reads nothing.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ import {
 } from '../../lib/trace/trace-watchers.ts'
 import { StuckOut } from '../support/stuck-out.ts'
 
-const stream = suite('base/trace/stream')
+const stream = suite('trace stream')
 
 function open(): [StuckOut, TraceStream] {
   const out = new StuckOut()
@@ -22,7 +22,7 @@ function eventsIn({ text }: StuckOut): TraceEvent[] {
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!) as TraceEvent)
 }
 
-/** Types of what came, with counts of what did not. */
+/** Types of the events, with the counts of dropped ones. */
 function typesIn(out: StuckOut): string[] {
   return eventsIn(out).map(({ message }) =>
     message.type === 'eventsDropped' ? `dropped ${message.count}` : message.type,
@@ -36,7 +36,7 @@ function event(message: TraceMessage): TraceEvent {
 const STARTED = event({ type: 'requestStarted' })
 const FINISHED = event({ type: 'requestFinished', status: 200, error: null })
 
-stream('a reader that takes nothing misses events, and is told how many', () => {
+stream('a reader that takes nothing misses events, and gets their number', () => {
   const [out, trace] = open()
   for (let count = 0; count < MAX_QUEUED_TRACE_EVENTS + 3; count++) trace.onEvent(STARTED)
   trace.onEvent(FINISHED)
@@ -51,8 +51,8 @@ stream('a reader that takes nothing misses events, and is told how many', () => 
 stream('bodies count by their size', () => {
   const [out, trace] = open()
   const body = (): TraceEvent => {
-    const kept = Buffer.alloc((MAX_QUEUED_TRACE_BYTES / 8) * 3)
-    return event(new BodySnapshot('response', kept, kept.length))
+    const bytes = Buffer.alloc((MAX_QUEUED_TRACE_BYTES / 8) * 3)
+    return event(new BodySnapshot('response', bytes, bytes.length))
   }
   for (let count = 0; count < 4; count++) trace.onEvent(body())
   trace.onEvent(FINISHED)
@@ -61,7 +61,7 @@ stream('bodies count by their size', () => {
   assert.equal(typesIn(out), ['bodySnapshot', 'bodySnapshot', 'dropped 2', 'requestFinished'])
 })
 
-stream('a reader that catches up hears the rest', () => {
+stream('a reader that catches up gets the rest', () => {
   const [out, trace] = open()
   for (let count = 0; count <= MAX_QUEUED_TRACE_EVENTS; count++) trace.onEvent(STARTED)
   out.drain()
@@ -71,7 +71,7 @@ stream('a reader that catches up hears the rest', () => {
   assert.equal(typesIn(out).slice(-2), ['dropped 1', 'requestStarted'])
 })
 
-stream('a reader that is gone is told nothing, and keeps nothing', () => {
+stream('a closed reader gets nothing, and holds nothing', () => {
   const [out, trace] = open()
   trace.onEvent(STARTED)
   trace.close()
@@ -82,15 +82,15 @@ stream('a reader that is gone is told nothing, and keeps nothing', () => {
   assert.is(out.state, 'open')
 })
 
-class Unshown extends BodySnapshot {
+class UnformattableBody extends BodySnapshot {
   override get body(): string {
     throw new RangeError('Invalid string length')
   }
 }
 
-stream('a body that cannot be shown is told without it, and counted', () => {
+stream('a body that cannot be formatted is sent without content, and counted', () => {
   const [out, trace] = open()
-  trace.onEvent(event(new Unshown('response', Buffer.from('a'), 1)))
+  trace.onEvent(event(new UnformattableBody('response', Buffer.from('a'), 1)))
   trace.onEvent(FINISHED)
   trace.onFinished()
   out.drain()

@@ -11,16 +11,16 @@ import {
 } from '../../lib/text/redaction.ts'
 import { cpuMs } from '../support/cpu-time.ts'
 
-const redact = suite('redact')
+const redact = suite('redaction')
 
-redact('hides what spec.md §5.8 names, what is known to be a credential, and what is added', () => {
+redact('hides the headers of spec.md §5.8, known credentials, and configured names', () => {
   const names = sensitiveHeaderNames(['X-Mine'])
   for (const name of ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-mine'])
     assert.ok(names.has(name), name)
   assert.not.ok(names.has('accept'))
 })
 
-redact('hides parameters by their names, however those are written', () => {
+redact('hides parameters by their names, whichever way they are encoded', () => {
   const targets: readonly [string, string][] = [
     ['/a?b=c', '/a?b=c'],
     ['/a?access_token=x&b=c', '/a?access_token=<redacted>&b=c'],
@@ -40,7 +40,7 @@ redact('hides parameters by their names, however those are written', () => {
   for (const [target, shown] of targets) assert.is(redactTarget(target), shown)
 })
 
-redact('hides parameters that the configuration says are credentials', () => {
+redact('hides parameters that the configuration names as credentials', () => {
   const names = new Set(['who'])
   assert.is(
     redactTarget('/a?who=x&w%68o=y&whom=z', names),
@@ -48,7 +48,7 @@ redact('hides parameters that the configuration says are credentials', () => {
   )
 })
 
-redact('hides what OAuth sends in forms and JSON, and leaves all else as it is', () => {
+redact('hides what OAuth sends in forms and JSON, and keeps everything else', () => {
   const bodies: readonly [string, string][] = [
     [
       'grant_type=a&client_secret=x&code=y',
@@ -77,7 +77,7 @@ redact('hides what OAuth sends in forms and JSON, and leaves all else as it is',
   for (const [body, shown] of bodies) assert.is(redactBody(Buffer.from(body)).toString(), shown)
 })
 
-redact('hides the texts in lists and objects with the name of a credential', () => {
+redact('hides the strings in arrays and objects with the name of a credential', () => {
   const bodies: readonly [string, string][] = [
     ['{"tokens":["x", "y"],"a":["b"]}', '{"tokens":["<redacted>", "<redacted>"],"a":["b"]}'],
     [
@@ -91,14 +91,14 @@ redact('hides the texts in lists and objects with the name of a credential', () 
       '{"t":"{\\"tokens\\":[\\"x\\"],\\"b\\":\\"c\\"}","d":["e"]}',
       '{"t":"{\\"tokens\\":[\\"<redacted>\\"],\\"b\\":\\"c\\"}","d":["e"]}',
     ],
-    // The text that it stands in ends before it does.
+    // The string that contains it ends first.
     ['{"t":"\\"tokens\\": [","d":["e"]}', '{"t":"\\"tokens\\": [","d":["e"]}'],
     ['a&tokens[]=x&b=c', 'a&tokens[]=<redacted>&b=c'],
   ]
   for (const [body, shown] of bodies) assert.is(redactBody(Buffer.from(body)).toString(), shown)
 })
 
-redact('shows counts of tokens, and what a schema says about a credential', () => {
+redact('shows counts of tokens, and schema texts about a credential', () => {
   const usage = '{"usage":{"tokens":{"prompt":5},"token_details":{"a":"b"}},"session":{"a":"b"}}'
   const schema =
     '{"properties":{"api_key":{"type":"string","title":"A","description":"Of it"},"q":{"a":"b"}}}'
@@ -107,7 +107,7 @@ redact('shows counts of tokens, and what a schema says about a credential', () =
     assert.is(redactBody(Buffer.from(body)).toString(), body)
 })
 
-redact('hides values of headers that are a credential by how they are written', () => {
+redact('hides header values that look like a credential', () => {
   const values: readonly [string, string][] = [
     ['Bearer x', 'Bearer <redacted>'],
     ['basic dTpw', 'basic <redacted>'],
@@ -121,7 +121,7 @@ redact('hides values of headers that are a credential by how they are written', 
   for (const value of own) assert.is(redactValue(value), value)
 })
 
-redact('keeps bytes that are no text', () => {
+redact('keeps bytes that are not text', () => {
   const bytes = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0x3d])
   assert.is(redactBody(bytes), bytes)
   const mixed = Buffer.concat([Buffer.from('{"password":"x","a":"'), bytes])
@@ -135,7 +135,7 @@ const MORE = [
   ...['sec-websocket-protocol', 'session'],
 ]
 
-redact('hides headers that end as names of credentials do', () => {
+redact('hides headers whose names end like those of credentials', () => {
   const hidden = { headers: sensitiveHeaderNames([]) }
   const own = ['token', 'apikey', ...MORE, 'x-user-jwt', 'x-passphrase', 'x-amz-credential']
   for (const name of ['cookie', 'x-auth-token', 'ocp-apim-subscription-key', 'x-a-secret', ...own])
@@ -146,7 +146,7 @@ redact('hides headers that end as names of credentials do', () => {
     assert.not.ok(isSecretHeader(name, hidden), name)
 })
 
-redact('hides settings by the names of headers, and by their own', () => {
+redact('hides settings by header names and by their own names', () => {
   const hidden = { headers: sensitiveHeaderNames(['X-Mine']) }
   const names = ['clientSecret', 'apiKey', 'keyHash', 'userJwt', 'bindPwd', 'passphrase']
   for (const name of ['X-User-Jwt', 'X-API-Key', 'Cookie', 'x-MINE', 'authorization', ...names])
@@ -156,7 +156,7 @@ redact('hides settings by the names of headers, and by their own', () => {
 })
 
 /** Reading half a megabyte a second time for each byte takes minutes. */
-const MOST_MS = 30_000
+const MAX_MS = 30_000
 const LONG = 524_288
 const MARKS = '?&;="\\\':/@#.-_%+[]{}<> \r\nae'.split('')
 const RUNS = [
@@ -188,7 +188,7 @@ redact('reads anything once, however long', () => {
     redactValue(text)
     for (const opening of OPENINGS) redactBody(Buffer.from(opening + text))
   }
-  assert.ok(cpuMs() - before < MOST_MS)
+  assert.ok(cpuMs() - before < MAX_MS)
 })
 
 redact('hides texts of any length', () => {

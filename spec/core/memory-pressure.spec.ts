@@ -2,9 +2,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ByteBudget, bytesInFlight, MemoryPressure } from '../../lib/core/byte-budgets.ts'
 
-const pressures = suite('base/bounds/pressure')
+const pressures = suite('memory pressure')
 
-pressures('is high from the bound on, until a tenth is free again', () => {
+pressures('is high from the limit on, until a tenth is free again', () => {
   const pressure = new MemoryPressure(1_000)
   const budget = new ByteBudget(10_000)
   const isHighAt = (bytes: number): boolean => {
@@ -26,10 +26,10 @@ pressures('is high from the bound on, until a tenth is free again', () => {
   isHighAt(0)
 })
 
-pressures('tells what is too much, and by which key', () => {
+pressures('reports the limit and its config key', () => {
   const { overloadError } = new MemoryPressure(1_000)
   assert.equal([overloadError.status, overloadError.limit], [503, ['maxBytesInFlight', 1_000]])
-  assert.match(overloadError.message, 'at most 1000 bytes are held (config.maxBytesInFlight)')
+  assert.match(overloadError.message, 'at most 1000 (config.maxBytesInFlight)')
 })
 
 pressures.run()

@@ -2,14 +2,14 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { addressKeyOf } from '../../lib/core/addresses.ts'
 
-const keys = suite('base/bounds/address-key')
+const keys = suite('address key')
 
-keys('takes an IPv4 address for one client', () => {
+keys('is an IPv4 address', () => {
   assert.is(addressKeyOf('192.0.2.7'), '192.0.2.7')
   assert.is(addressKeyOf(''), '')
 })
 
-keys('takes a /64 of IPv6 for one client, however it is written', () => {
+keys('is the /64 of an IPv6 address, in every notation', () => {
   const network = '2001:db8:1:2::/64'
   for (const address of [
     '2001:db8:1:2:3:4:5:6',
@@ -21,7 +21,7 @@ keys('takes a /64 of IPv6 for one client, however it is written', () => {
   assert.is(addressKeyOf('2001:db8:1:3::6'), '2001:db8:1:3::/64')
 })
 
-keys('fills in what :: leaves out', () => {
+keys('expands ::', () => {
   assert.is(addressKeyOf('::1'), '0:0:0:0::/64')
   assert.is(addressKeyOf('::'), '0:0:0:0::/64')
   assert.is(addressKeyOf('2001:db8::1'), '2001:db8:0:0::/64')

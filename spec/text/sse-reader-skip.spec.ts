@@ -1,4 +1,4 @@
-// What the reader of an event stream does with events above its bound, if its owner wants the ones behind them.
+// How the reader of an event stream skips events over its bound, if its owner wants the events after them.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,32 +6,32 @@ import { EventReader } from '../../lib/text/sse-reader.ts'
 import { splits } from '../support/splits.ts'
 
 function read(chunks: readonly Buffer[], maxBytes: number): string[] {
-  const told: string[] = []
+  const calls: string[] = []
   const owner = {
-    event: (name: string, data: Buffer) => void told.push(`${name}=${data.toString()}`),
-    retry: (ms: number) => void told.push(`retry ${ms}`),
-    tooLong: (name: string) => void told.push(`too long: ${name}`),
+    event: (name: string, data: Buffer) => void calls.push(`${name}=${data.toString()}`),
+    retry: (ms: number) => void calls.push(`retry ${ms}`),
+    tooLong: (name: string) => void calls.push(`too long: ${name}`),
   }
   const reader = new EventReader(owner, maxBytes, 'skip')
   for (const chunk of chunks) reader.write(chunk, 0, chunk.length)
-  return told
+  return calls
 }
 
-function holds(wire: string, told: string[], maxBytes = 5): void {
+function holds(wire: string, calls: string[], maxBytes = 5): void {
   for (const end of ['\n', '\r\n', '\r'])
     for (const chunks of splits(Buffer.from(wire.replaceAll('\n', end))))
-      assert.equal(read(chunks, maxBytes), told, JSON.stringify([wire, chunks[0]?.length]))
+      assert.equal(read(chunks, maxBytes), calls, JSON.stringify([wire, chunks[0]?.length]))
 }
 
 const skipping = suite('event reader that skips')
 
-skipping('skips an event whose data is above the bound, and reads the next', () => {
+skipping('skips an event whose data is over the bound, and reads the next', () => {
   holds('data: 123456\n\ndata: a\n\n', ['too long: ', '=a'])
   holds('event: x\ndata: 123456\n\nevent: y\ndata: a\n\n', ['too long: x', 'y=a'])
   holds('data: 1\n\ndata: 123456', ['=1', 'too long: '])
 })
 
-skipping('skips all lines of it, whatever they hold', () => {
+skipping('skips all lines of it, whatever they contain', () => {
   holds('data: 123\ndata: 456\ndata: 7\nevent: z\nid: 1\nretry: 2\n: c\n\ndata: a\n\n', [
     'too long: ',
     '=a',
@@ -39,12 +39,12 @@ skipping('skips all lines of it, whatever they hold', () => {
   holds('data\ndata\ndata\ndata\ndata\ndata\ndata\ndata\n\ndata: a\n\n', ['too long: ', '=a'])
 })
 
-skipping('skips an event with another field above the bound', () => {
+skipping('skips an event with another field over the bound', () => {
   for (const field of ['event', 'id', 'retry'])
     holds(`${field}: 123456\ndata: a\n\ndata: b\n\n`, ['too long: ', '=b'])
 })
 
-skipping('tells of each event that is too long, and skips each', () => {
+skipping('reports and skips each event that is too long', () => {
   const long = 'data: 1234567890\n\n'
   holds(`${long}${long}data: a\n\n${long}data: b\n\n`, [
     'too long: ',
@@ -55,7 +55,7 @@ skipping('tells of each event that is too long, and skips each', () => {
   ])
 })
 
-skipping('is between two events only where nothing of one is held or skipped', () => {
+skipping('is between two events only if no part of an event is held or skipped', () => {
   const between: string[] = []
   const quiet = (): void => {}
   const owner = { event: quiet, retry: quiet, tooLong: quiet }

@@ -1,4 +1,4 @@
-// How the text of a log is cut where several processes write to one place, which may be one that nobody reads.
+// How log text is split if several processes write to one output, which may have no reader.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,11 +13,11 @@ import { Stage } from '../support/gateway.ts'
 
 const WAIT_MS = 20_000
 
-const out = suite('base/log/write-out')
+const out = suite('log output')
 const stage = new Stage()
 out.after.each(() => stage.clear())
 
-out('pieces are whole lines within what a pipe takes at once, and lose nothing', () => {
+out('splits text into whole lines that a pipe takes at once, and loses nothing', () => {
   for (const length of [1, 99, 4095, MAX_PIPE_WRITE_BYTES]) {
     const text = `${'x'.repeat(length - 1)}\n`.repeat(
       2 * Math.ceil(MAX_PIPE_WRITE_BYTES / length) + 3,
@@ -32,24 +32,24 @@ out('pieces are whole lines within what a pipe takes at once, and lose nothing',
   }
 })
 
-out('a line above that goes alone', () => {
+out('writes a longer line alone', () => {
   const long = `${'x'.repeat(MAX_PIPE_WRITE_BYTES + 1)}\n`
   assert.equal([...splitAtLines(`a\n${long}b\nc\n`)], ['a\n', long, 'b\nc\n'])
 })
 
-out('a text without an end is written too', () => {
+out('writes text without a final line end, too', () => {
   assert.equal([...splitAtLines('')], [])
   assert.equal([...splitAtLines('a')], ['a'])
   const endless = 'x'.repeat(2 * MAX_PIPE_WRITE_BYTES)
   assert.equal([...splitAtLines(endless)], [endless])
 })
 
-// libuv makes what a child inherits block, for every process that has it: a full pipe then held up the gateway for ever.
-out('a pipe that nobody reads holds up nobody, whoever else has it', async () => {
+// libuv sets what a child inherits to blocking, for every process that shares it: a full pipe then blocked the gateway.
+out('is not blocked by a pipe without a reader that other processes share', async () => {
   const folder = stage.add(new Folder())
   const fifo = folder.at('log')
   execFileSync('mkfifo', [fifo])
-  // Somebody could read it.
+  // A reader that never reads.
   const reader = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK)
   const words = ['-c', 'exec >"$0"; exec "$@"', fifo, process.execPath, childFile('shared-log')]
   const child = spawn('sh', words, { stdio: ['ignore', 'ignore', 'inherit'] })
@@ -62,10 +62,10 @@ out('a pipe that nobody reads holds up nobody, whoever else has it', async () =>
   }
 })
 
-out('any number of logs listens for the faults of standard output once', () => {
+out('adds one error listener to standard output for any number of logs', () => {
   const before = process.stdout.listenerCount('error')
   for (let count = 0; count < 3; count++) createStdoutWriter()
-  // None at all where it is a file.
+  // None if it is a file.
   assert.ok(process.stdout.listenerCount('error') - before <= 1)
 })
 

@@ -2,9 +2,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { decodeParameterName, unescapeMemberName } from '../../lib/text/redaction.ts'
 
-const decoding = suite('loose decoding')
+const decoding = suite('decoding of names')
 
-decoding('reads escapes, and leaves what is none as it is', () => {
+decoding('decodes escapes, and keeps invalid ones', () => {
   for (const [name, plain] of [
     ['a', 'a'],
     ['to%6ben', 'token'],

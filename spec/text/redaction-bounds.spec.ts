@@ -1,4 +1,4 @@
-// Whoever sends a body decides how many names are in it: what is too much to judge is not shown at all.
+// A client decides how many names are in a body: a text with too many of them is not shown at all.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,10 +16,10 @@ function shown(body: string): string {
   return redactBody(Buffer.from(body)).toString()
 }
 
-bounds('shows no body with too many names in it', () => {
+bounds('withholds a body with too many names', () => {
   const members = (count: number): string => `{${'"%":"b",'.repeat(count - 1)}"token":"x"}`
-  const most = members(MAX_REDACTION_MATCHES)
-  assert.is(shown(most), most.replace('x', '<redacted>'))
+  const largest = members(MAX_REDACTION_MATCHES)
+  assert.is(shown(largest), largest.replace('x', '<redacted>'))
   for (const body of [
     members(MAX_REDACTION_MATCHES + 1),
     `a=1${'&%=1'.repeat(MAX_REDACTION_MATCHES)}`,
@@ -29,7 +29,7 @@ bounds('shows no body with too many names in it', () => {
     assert.is(shown(body), WITHHELD_TEXT, body.slice(0, 20))
 })
 
-bounds('shows no text with too many names that must be decoded', () => {
+bounds('withholds a text with too many names that must be decoded', () => {
   const names = Array.from({ length: MAX_ESCAPED_NAMES + 1 }, (_, i) => `a%${i}`)
   const query = (some: readonly string[]): string =>
     `/?${some.map((name) => `${name}=1`).join('&')}`
@@ -40,22 +40,22 @@ bounds('shows no text with too many names that must be decoded', () => {
   assert.is(redactTarget(same), same)
 })
 
-bounds('takes a name that is too long to be read for that of a credential', () => {
+bounds('treats a name that is too long as that of a credential', () => {
   assert.is(redactTarget(`/?${'a'.repeat(2000)}=x`), `/?${'a'.repeat(2000)}=<redacted>`)
 })
 
 bounds('decodes names without exceptions', () => {
-  const { decodeURIComponent: own } = globalThis
+  const { decodeURIComponent: original } = globalThis
   let calls = 0
   globalThis.decodeURIComponent = (text) => {
     calls++
-    return own(text)
+    return original(text)
   }
   try {
     assert.is(redactTarget('/?a%=b&%zztoken=x'), '/?a%=b&%zztoken=<redacted>')
     assert.is(shown('{"a%":"b","%zztoken":"x"}'), '{"a%":"b","%zztoken":"<redacted>"}')
   } finally {
-    globalThis.decodeURIComponent = own
+    globalThis.decodeURIComponent = original
   }
   assert.is(calls, 0)
 })

@@ -1,5 +1,5 @@
-// Workers in this process: gateways with their interfaces on private sockets, scripted ones that are no gateways, and the
-// front that asks them all.
+// Workers within this process for specs of the aggregated admin interface: real gateways on private sockets, or servers
+// with scripted responses.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -29,28 +29,28 @@ const WAIT_MS = 30_000
 const GATEWAYS = 'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n'
 
 export interface Worker {
-  readonly door: WorkerEndpoints
+  readonly endpoints: WorkerEndpoints
   readonly gateway: Gateway
   readonly log: Ear
   readonly port: number
-  /** One request, and the status of its answer. */
+  /** Sends one request; returns the status of its response. */
   readonly get: (path?: string) => Promise<number>
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
-export class CrewStage {
+export class WorkerStage {
   readonly #stage: Stage
   readonly #folder: Folder
   readonly #text: string
-  readonly #of: number
+  readonly #count: number
 
   /** `text` without `gateways`, or with `${PORT}` in them. */
   constructor(stage: Stage, text: string, count = 2) {
     this.#stage = stage
     this.#folder = stage.add(new Folder())
     this.#text = /^gateways:/m.test(text) ? text : GATEWAYS + text
-    this.#of = count
+    this.#count = count
   }
 
   async worker(slot: number, epoch = 1): Promise<Worker> {
@@ -59,27 +59,35 @@ export class CrewStage {
     const log = new Ear(() => {})
     const gateway = new Gateway(config, log)
     const reloader = new Reloader(gateway, log, { load: () => config, mutex: new Mutex() })
-    const door = this.#door(slot, epoch)
+    const endpoints = this.#endpointsOf(slot, epoch)
     const env = {
-      ADMIN_ADDR: `unix:${door.admin}`,
-      STATS_ADDR: `unix:${door.stats}`,
+      ADMIN_ADDR: `unix:${endpoints.admin}`,
+      STATS_ADDR: `unix:${endpoints.stats}`,
       READINESS_ADDR: 'off',
     }
     const role = 'worker'
-    const beside = new AdminServers({ config, env, gateway, reloader, log, quit: () => {}, role })
-    await deadline(beside.open(), WAIT_MS, 'the private sockets')
+    const adminServers = new AdminServers({
+      config,
+      env,
+      gateway,
+      reloader,
+      log,
+      quit: () => {},
+      role,
+    })
+    await deadline(adminServers.open(), WAIT_MS, 'the private sockets')
     await deadline(gateway.start(), WAIT_MS, 'the worker to listen')
     this.#stage.add({ close: () => gateway.stop() })
-    this.#stage.add(beside)
+    this.#stage.add(adminServers)
     const get = async (path = '/'): Promise<number> =>
       (await ask({ port }, `GET ${path} HTTP/1.1`)).status
-    return { door, gateway, log, port, get }
+    return { endpoints, gateway, log, port, get }
   }
 
-  /** One that answers whatever it is asked, on both sockets, as it is told to. */
+  /** A worker whose responses, on both sockets, the spec writes. */
   async scripted(slot: number, serve: Serve): Promise<WorkerEndpoints> {
-    const door = this.#door(slot, 1)
-    for (const path of [door.admin, door.stats]) {
+    const endpoints = this.#endpointsOf(slot, 1)
+    for (const path of [endpoints.admin, endpoints.stats]) {
       const server = createServer(serve)
       await deadline(listening(server, path), WAIT_MS, 'a scripted worker')
       this.#stage.add({
@@ -89,13 +97,13 @@ export class CrewStage {
         },
       })
     }
-    return door
+    return endpoints
   }
 
-  async front(
+  async aggregatedAdmin(
     inForce: AggregatedAdminOptions['inForce'],
     more: Partial<AggregatedAdminOptions> = {},
-  ): Promise<Asked> {
+  ): Promise<AdminClients> {
     const ports = { admin: await freePort(), stats: await freePort(), readiness: await freePort() }
     const lines: Line[] = []
     const log = new Ear((line) => lines.push(line))
@@ -109,7 +117,7 @@ export class CrewStage {
       config: inForce().config,
       env,
       log,
-      wanted: () => this.#of,
+      wanted: () => this.#count,
       inForce,
       refusal: () => null,
       readiness: () => 'ready',
@@ -120,48 +128,51 @@ export class CrewStage {
       pages: { path: supervisorSocketIn(this.#folder.path), sockets: new ListeningSockets() },
       ...more,
     }
-    const front = this.#stage.add(new AggregatedAdmin(options, timer.every))
-    await deadline(front.open(), WAIT_MS, 'the front')
+    const aggregated = this.#stage.add(new AggregatedAdmin(options, timer.every))
+    await deadline(aggregated.open(), WAIT_MS, 'the aggregated admin interface')
     const [admin, stats, readiness] = Object.values(ports).map(askingAt) as [Asking, Asking, Asking]
-    return { front, admin, stats, readiness, port: ports.admin, log, timer }
+    return { aggregated, admin, stats, readiness, port: ports.admin, log, timer }
   }
 
-  #door(slot: number, epoch: number): WorkerEndpoints {
+  #endpointsOf(slot: number, epoch: number): WorkerEndpoints {
     const at = (what: string): string => this.#folder.at(`${slot}.${epoch}.${what}`)
     return { slot, epoch, pid: process.pid, admin: at('admin'), stats: at('stats') }
   }
 }
 
-export interface Asked {
-  readonly front: AggregatedAdmin
+export interface AdminClients {
+  readonly aggregated: AggregatedAdmin
   readonly admin: Asking
   readonly stats: Asking
   readonly readiness: Asking
-  /** Of the admin interface. */
+  /** The port of the admin interface. */
   readonly port: number
   readonly log: Ear
   readonly timer: HandTimer
 }
 
-/** A front of these, all of which have joined. */
-export async function frontOf(crew: CrewStage, ...workers: Worker[]): Promise<Asked> {
-  const asked = await crew.front(() => workers[0]!.gateway.plan)
-  for (const { door } of workers) asked.front.workerReady(door)
-  return asked
+/** The aggregated admin interface of these workers, all of them ready. */
+export async function startAggregatedAdmin(
+  workerStage: WorkerStage,
+  ...workers: Worker[]
+): Promise<AdminClients> {
+  const clients = await workerStage.aggregatedAdmin(() => workers[0]!.gateway.plan)
+  for (const { endpoints } of workers) clients.aggregated.workerReady(endpoints)
+  return clients
 }
 
-export interface CrewScene extends Asked {
-  readonly crew: CrewStage
+export interface TwoWorkers extends AdminClients {
+  readonly workerStage: WorkerStage
   readonly one: Worker
   readonly two: Worker
 }
 
-/** Two workers with this configuration, and their front. */
-export async function crewScene(stage: Stage, text: string): Promise<CrewScene> {
-  const crew = new CrewStage(stage, text)
-  const one = await crew.worker(1)
-  const two = await crew.worker(2)
-  return { crew, one, two, ...(await frontOf(crew, one, two)) }
+/** Two workers with this configuration, and their aggregated admin interface. */
+export async function startTwoWorkers(stage: Stage, text: string): Promise<TwoWorkers> {
+  const workerStage = new WorkerStage(stage, text)
+  const one = await workerStage.worker(1)
+  const two = await workerStage.worker(2)
+  return { workerStage, one, two, ...(await startAggregatedAdmin(workerStage, one, two)) }
 }
 
 function listening(server: Server, path: string): Promise<void> {
