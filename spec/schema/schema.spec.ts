@@ -21,7 +21,7 @@ const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: 
   buildConfigSchema(),
 )
 
-/** Paths of what the schema refuses in the documents of a text; variables stand as they are. */
+/** Paths of what the schema refuses in the documents of a text; variables stay unexpanded. */
 function refused(text: string): string[] {
   return parseAllDocuments(text, { merge: true }).flatMap((document) => {
     const data: unknown = document.toJS()
@@ -58,7 +58,7 @@ schema('accepts every example and the quickstart', () => {
     assert.equal(refused(read(`examples/${name}`)), [], name)
 })
 
-schema('accepts a variable wherever a value may stand', () => {
+schema('accepts a variable in place of any value', () => {
   const text = `gateways: { a: { port: '\${P}', protocol: '\${X:-HTTP}' } }
 routes: [{ gateways: a, policies: { timeout: { requestTimeout: '\${T}' } }, backends: [{ host: '\${H}' }] }]`
   assert.equal(refused(text), [])
