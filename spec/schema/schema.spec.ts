@@ -93,7 +93,7 @@ const WRONG: readonly (readonly [string, string])[] = [
   ['mcp: { targets: [{ name: a_b, stdio: { cmd: x } }] }', '/mcp/targets/0/name'],
   ['mcp: { targets: [{ name: a }] }', '/mcp/targets/0'],
   ['mcp: { targets: [] }', '/mcp/targets'],
-  ['llm: { models: [{ name: a, provider: nobody }] }', '/llm/models/0/provider'],
+  ['llm: { models: [{ name: a, provider: unknown }] }', '/llm/models/0/provider'],
   ['kind: GatewayPolicy', ''],
   ['{ kind: Other, apiVersion: a/v1alpha1, metadata: { name: a }, spec: {} }', '/kind'],
 ]
