@@ -1,4 +1,4 @@
-// The JSON Schema and what is made of it: up to date, right about every example, and right about wrong files.
+// The JSON Schema and the tables made from it are up to date, accept every example and refuse invalid files.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: 
   buildConfigSchema(),
 )
 
-/** Paths of what the schema refuses in the documents of a text; variables stay unexpanded. */
+/** Paths that the schema refuses in the documents of a text; variables are not expanded. */
 function refused(text: string): string[] {
   return parseAllDocuments(text, { merge: true }).flatMap((document) => {
     const data: unknown = document.toJS()
@@ -32,20 +32,20 @@ function refused(text: string): string[] {
 
 const schema = suite('schema')
 
-schema('config.json is what the shapes say (npm run schema)', () => {
+schema('config.json is up to date (npm run schema)', () => {
   assert.is(read('schema/config.json'), formatConfigSchema())
 })
 
-schema('the tables of docs/configuration.md are what the shapes say (npm run schema)', () => {
+schema('the tables of docs/configuration.md are up to date (npm run schema)', () => {
   const docs = read('docs/configuration.md')
   assert.ok(docs.includes('<!-- fields of gateways.* -->'))
   assert.is(docs, withTables(docs, buildSchemaDefinitions()))
 })
 
-schema('every field in a table tells what it is for', () => {
-  const silent = [...read('docs/configuration.md').matchAll(/^\| `(\S+)` \| .* \|  \|$/gm)]
+schema('every field in a table has a description', () => {
+  const undescribed = [...read('docs/configuration.md').matchAll(/^\| `(\S+)` \| .* \|  \|$/gm)]
   assert.equal(
-    silent
+    undescribed
       .map(([, name]) => name!)
       .filter((name) => !/\.(?:name|value|model|path|type)$/.test(name)),
     [],
@@ -58,7 +58,7 @@ schema('accepts every example and the quickstart', () => {
     assert.equal(refused(read(`examples/${name}`)), [], name)
 })
 
-schema('accepts a variable in place of any value', () => {
+schema('accepts a variable for every value', () => {
   const text = `gateways: { a: { port: '\${P}', protocol: '\${X:-HTTP}' } }
 routes: [{ gateways: a, policies: { timeout: { requestTimeout: '\${T}' } }, backends: [{ host: '\${H}' }] }]`
   assert.equal(refused(text), [])
@@ -66,8 +66,8 @@ routes: [{ gateways: a, policies: { timeout: { requestTimeout: '\${T}' } }, back
 
 const GATEWAY = 'gateways: { default: { port: 1 } }\n'
 
-/** What is wrong, and where. */
-const WRONG: readonly (readonly [string, string])[] = [
+/** Invalid texts, and the path of the problem. */
+const INVALID: readonly (readonly [string, string])[] = [
   ['hello', ''],
   ['unknown: 1', ''],
   ['gateways: { a: { prot: 1 } }', '/gateways/a'],
@@ -98,12 +98,12 @@ const WRONG: readonly (readonly [string, string])[] = [
   ['{ kind: Other, apiVersion: a/v1alpha1, metadata: { name: a }, spec: {} }', '/kind'],
 ]
 
-schema('refuses what the gateway refuses, at the same place', () => {
-  for (const [text, path] of WRONG)
+schema('refuses what the gateway refuses, at the same path', () => {
+  for (const [text, path] of INVALID)
     assert.ok(refused(text).includes(path), `${text}: ${refused(text).join()}`)
 })
 
-schema('names every definition it refers to', () => {
+schema('contains every definition that it refers to', () => {
   const text = formatConfigSchema()
   const names = Object.keys(buildConfigSchema().$defs ?? {})
   for (const [, name] of text.matchAll(/#\/\$defs\/([^"]+)/g))
