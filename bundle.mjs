@@ -1,4 +1,4 @@
-// Makes one file of a program and all it imports, with tables of where its lines stand in our TypeScript, and what V8
+// Bundles a program with all it imports, with tables that map its lines to our TypeScript, and with the code that V8
 // compiles of it when it runs: hundreds of modules one by one take three times as long to start.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -9,7 +9,7 @@ import { createServer } from 'node:net'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
 
-/** A line's last mapping is one of its own, whatever stands in front of it. */
+/** The last mapping of a line, whatever comes before it. */
 const LAST_COLUMN = 1_000_000
 const WARM_MS = 20_000
 
@@ -23,7 +23,7 @@ gateways: { default: { port: ${port}, address: 127.0.0.1 } }
 routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
 `
 
-/** Modules of ours ask where they are: a bundle is told by the one who runs it. */
+/** Modules ask where they are through import.meta; in a bundle, metaOf answers for each of them. */
 const places = {
   name: 'places',
   setup: (bundler) =>

@@ -1,4 +1,4 @@
-// The gateway twice: as it is, and with tokens and a rule in front; both serve the backend and an MCP server.
+// The gateway twice: without and with token checks and a rule; both serve the backend and an MCP server.
 import { SERVER_COMMAND } from './mcp-peers.ts'
 import type { Options } from './options.ts'
 import { gatewayCommand, save, type Found, type Peer } from './peers.ts'

@@ -1,4 +1,4 @@
-// The backend of every measure: a raw HTTP/1.1 server that does next to nothing per request.
+// The backend of every measure: a raw HTTP/1.1 server that does almost nothing per request.
 // POST /echo · GET /sse?interval=ms · GET /download?bytes=n · POST /upload?stall=ms · chats of chat-fixtures.ts.
 // Argument: port.
 import type { Socket } from 'node:net'
@@ -20,7 +20,7 @@ const CHAT = `${JSON_HEAD}${CHAT_ANSWER.length}\r\n\r\n${CHAT_ANSWER}`
 const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n' +
   'transfer-encoding: chunked\r\n\r\n'
-/** Of a chat that is not paced. */
+/** The number of chunks of a chat that is not paced. */
 const PROMPT_CHUNKS = 20
 const BLOCK = Buffer.alloc(64 * 1024, 'x')
 
@@ -87,7 +87,7 @@ class Connection {
     streams.add(this.socket, interval)
   }
 
-  /** Whole, at once as a stream, or as a stream with its time. */
+  /** Answers a chat: complete, as a stream at once, or as a paced stream. */
   #chat(): void {
     if (this.#path === WHOLE_TARGET) return void this.socket.write(CHAT, 'latin1')
     const interval = numberIn(this.#path, 'interval')

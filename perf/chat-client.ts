@@ -1,4 +1,4 @@
-// The raw client of the LLM measures: asks on one keep-alive connection and follows each streamed answer to its end.
+// The raw client of the LLM measures: sends requests on one keep-alive connection and reads each streamed response to its end.
 import type { Socket } from 'node:net'
 import { connected } from './client.ts'
 import { eachStamp, nowMicros } from './fixtures.ts'
@@ -7,11 +7,11 @@ import { dial } from './socket.ts'
 const BODY_BEGINS = 'data: '
 const HEAD_ENDS = '\r\n\r\n'
 const STREAM_ENDS = '\r\n0\r\n\r\n'
-/** Of an answer that does not begin as one. */
+/** How much is shown of a response that does not start as expected. */
 const SHOWN = 120
 
 export type ChatEvents = {
-  /** The first byte of an answer's body. */
+  /** The first byte of a response body. */
   first: (caller: ChatCaller) => void
   stamp: (micros: number) => void
   ended: (caller: ChatCaller) => void
@@ -22,7 +22,7 @@ export class ChatCaller {
   readonly socket: Socket
   readonly #events: ChatEvents
   #state: 'waiting' | 'streaming' = 'waiting'
-  /** Of an answer whose body has not begun; then as much of it as may be half of its end. */
+  /** The head until the body starts; then the last bytes, which may be half of the end mark. */
   #before = ''
   sentAt = 0
 

@@ -1,7 +1,7 @@
-// The bytes of the LLM measures: one chat request, and its answers in the dialect of OpenAI.
+// The bytes of the LLM measures: one chat request, and its responses in the dialect of OpenAI.
 // spec/perf/chat-fixtures.spec.ts checks them.
 
-/** What clients call the model; the gateway asks for another, so that each body is edited. */
+/** The model that clients request; the gateway requests another one, so that each body is edited. */
 export const MODEL_ALIAS = 'fast'
 export const MODEL = 'gpt-4o-mini'
 
@@ -11,7 +11,7 @@ const QUESTION =
   'charges a budget, edits a field or two and relays the answer chunk by chunk. '
 const QUESTION_TIMES = 11
 
-/** About 2 KB. A client that streams does not ask for usage by itself. */
+/** About 2 KB. A streaming client does not ask for usage. */
 function chatBody(isStream: boolean): string {
   return JSON.stringify({
     model: MODEL_ALIAS,
@@ -31,7 +31,7 @@ export const STREAM_BODY = chatBody(true)
 const ID = 'chatcmpl-0123456789abcdef'
 const USAGE = { prompt_tokens: 480, completion_tokens: 100, total_tokens: 580 }
 
-/** A whole answer, about 400 bytes. */
+/** A complete response, about 400 bytes. */
 export const CHAT_ANSWER = JSON.stringify({
   id: ID,
   object: 'chat.completion',
@@ -51,7 +51,7 @@ export const CHAT_ANSWER = JSON.stringify({
   usage: USAGE,
 })
 
-/** `t` is the moment it was sent, as in the other streams. `usage` is null until the last, once a client asks for it. */
+/** `t` is the time it was sent, as in the other streams. `usage` is null until the last chunk, if the client asked for it. */
 const CHUNK_HEAD = `{"id":"${ID}","object":"chat.completion.chunk","created":1700000000,"model":"${MODEL}","t":"`
 const CHUNK_TAIL =
   '","choices":[{"index":0,"delta":{"content":" token"},"finish_reason":null}],"usage":null}'
@@ -67,7 +67,7 @@ export function chatChunk(micros: number): string {
 const BARE = { id: ID, object: 'chat.completion.chunk', created: 1_700_000_000, model: MODEL }
 const STOP = { index: 0, delta: {}, finish_reason: 'stop' }
 
-/** How a stream ends: the reason, the usage, the mark, and the end of the body. */
+/** The end of a stream: the finish reason, the usage, the end mark, and the end of the body. */
 export const CHAT_END =
   framed(`data: ${JSON.stringify({ ...BARE, choices: [STOP], usage: null })}\n\n`) +
   framed(`data: ${JSON.stringify({ ...BARE, choices: [], usage: USAGE })}\n\n`) +
@@ -78,10 +78,10 @@ function framed(event: string): string {
   return `${event.length.toString(16)}\r\n${event}\r\n`
 }
 
-/** What others would send; whoever checks tokens needs a real one. */
+/** An opaque token; peers that verify tokens get a real one. */
 const PLAIN_TOKEN = '0123456789abcdef0123456789abcdef'
 
-/** The text of one request. `more` are header lines, with their ends. */
+/** The text of one request. `more` are complete header lines. */
 export function chatRequest(target: string, body: string, more = '', token = PLAIN_TOKEN): string {
   return (
     `POST ${target} HTTP/1.1\r\nhost: bench.test\r\nuser-agent: perf\r\naccept: application/json\r\n` +
@@ -90,10 +90,10 @@ export function chatRequest(target: string, body: string, more = '', token = PLA
   )
 }
 
-/** What the backend makes of them. */
+/** The targets by which a request selects the kind of response. */
 export const CHAT_PATH = '/v1/chat/completions'
 export const WHOLE_TARGET = `${CHAT_PATH}?answer=whole`
-/** The same for those who drop a query. */
+/** The same for peers that drop a query. */
 export const WHOLE_BASE = '/whole'
 
 export function pacedTarget(interval: number, chunks: number): string {

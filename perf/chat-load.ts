@@ -1,4 +1,4 @@
-// Ways to load a peer with streamed chats: one after the other, on many connections at once, or so many and no more.
+// Loads a peer with streamed chats: one after the other, on many connections, or a fixed number.
 import type { Socket } from 'node:net'
 import { ChatCaller } from './chat-client.ts'
 import { CHAT_PATH, STREAM_BODY, chatRequest, pacedTarget } from './chat-fixtures.ts'
@@ -8,7 +8,7 @@ import { Stopwatch, type Timing, type Window } from './stopwatch.ts'
 import type { StreamEvents } from './stream-crowd.ts'
 import { TOKEN } from './token.ts'
 
-/** One at a time; latencies are from the request to the first byte of the answer's body. */
+/** One at a time; latencies are from the request to the first byte of the response body. */
 export async function firstBytes(port: number, request: string, timing: Timing): Promise<Window> {
   const failure = new Deferred()
   const watch = new Stopwatch()
@@ -30,7 +30,7 @@ export async function firstBytes(port: number, request: string, timing: Timing):
   }
 }
 
-/** So many short ones, a few at a time. */
+/** A fixed number of short chats, a few at a time. */
 export async function shortChats(port: number, count: number, atOnce: number): Promise<void> {
   const over = new Deferred()
   const request = chatRequest(CHAT_PATH, STREAM_BODY, '', TOKEN)
@@ -62,7 +62,7 @@ export async function shortChats(port: number, count: number, atOnce: number): P
 
 export type Chats = { interval: number; chunks: number; streams: number }
 
-/** One chat after the other; the first of each connection is cut shorter than that of the next, so that ends are spread. */
+/** One chat after the other; the first chats have different lengths, so that their ends are spread. */
 export async function openChats(
   port: number,
   at: number,

@@ -5,7 +5,7 @@ import { REQUEST_BODY, eachStamp } from './fixtures.ts'
 import { dial } from './socket.ts'
 import type { StreamEvents } from './stream-crowd.ts'
 
-/** What others would send; whoever checks tokens needs a real one. */
+/** An opaque token; peers that verify tokens get a real one. */
 const PLAIN_TOKEN = '0123456789abcdef0123456789abcdef'
 
 /** The small POST. */
@@ -27,7 +27,7 @@ export async function connected(socket: Socket, failed: (error: Error) => void):
   socket.on('end', () => failed(new Error('the peer closed the connection')))
 }
 
-/** One keep-alive connection that sends the small POST, or another request, and tells when its answer is whole. */
+/** One keep-alive connection that sends the small POST, or another request, and reports when its response is complete. */
 export class Caller {
   readonly socket: Socket
   readonly #answered: (caller: Caller) => void
@@ -78,7 +78,7 @@ export function bodySize(text: string): number {
   return Number(/\r\ncontent-length: *(\d+)\r/i.exec(text)?.[1] ?? Number.NaN)
 }
 
-/** Opens one event stream and calls back for each event with the moment the backend sent it. */
+/** Opens one event stream and calls back for each event with the time the backend sent it. */
 export async function openStream(
   port: number,
   interval: number,

@@ -1,4 +1,4 @@
-// A promise with its two ends in hand; nobody need be listening yet when it is rejected.
+// A promise with its resolve and reject functions; a rejection before anything awaits it is not reported as unhandled.
 export class Deferred {
   readonly promise: Promise<void>
   resolve: () => void = () => {}

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import { eventChunk, nowMicros } from './fixtures.ts'
 import { Pacer } from './pacer.ts'
 
-/** Below this the sleeping thread would mostly be waking. Several streams then share a tick. */
+/** Below this interval the sleeping thread would wake all the time, so several streams share a tick. */
 const SHORTEST_TICK_MICROS = 100
 
-/** What is sent next, with so many events left behind it. */
+/** The next text to send, given how many events follow it. */
 export type Script = (left: number) => string
 
 type Stream = { socket: Socket; script: Script; left: number; gone: () => void }
@@ -63,7 +63,7 @@ export class EventStreams {
     for (const group of this.#groups.values()) {
       const now = nowMicros()
       const { streams, interval, seen } = group
-      // At most one event a stream and tick, even after a long pause of this process.
+      // At most one event per stream and tick, even after a long pause of this process.
       const earned = ((now - seen) / (interval * 1000)) * streams.length
       group.owed = Math.min(group.owed + earned, streams.length)
       group.seen = now

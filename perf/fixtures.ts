@@ -46,12 +46,12 @@ export function nowMicros(): number {
   return seconds * 1e6 + nanos / 1e3
 }
 
-/** One HTTP chunk that holds one SSE event that holds the moment it was sent. */
+/** One HTTP chunk with one SSE event that contains the time it was sent. */
 export function eventChunk(micros: number): string {
   return CHUNK_BEFORE + String(Math.floor(micros)).padStart(STAMP_DIGITS, '0') + CHUNK_AFTER
 }
 
-/** Calls back with every whole stamp found in a piece of an event stream. */
+/** Calls back with every complete time stamp in a piece of an event stream. */
 export function eachStamp(text: string, found: (micros: number) => void): void {
   for (let at = text.indexOf(STAMP_MARK); at >= 0; at = text.indexOf(STAMP_MARK, at)) {
     at += STAMP_MARK.length

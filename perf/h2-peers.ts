@@ -1,4 +1,4 @@
-// Proxies that clients reach by HTTP/2: in plain text, over TLS, and with a backend that is asked by HTTP/2 too.
+// Proxies that clients call over HTTP/2: without TLS, with TLS, and with a backend over HTTP/2.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Options } from './options.ts'
@@ -6,7 +6,7 @@ import { gatewayCommand, nginx, provided, save, type Found, type Peer } from './
 
 export type Http2Kind = 'h2c' | 'h2-tls' | 'h2-up'
 
-/** Those of one kind; `h2load` makes the load. */
+/** The peers of one kind; `h2load` is the load. */
 export function findHttp2Peers(kind: Http2Kind): (options: Options, folder: string) => Found {
   return (options, folder) => {
     if (!provided('h2load', options.install))
@@ -15,7 +15,7 @@ export function findHttp2Peers(kind: Http2Kind): (options: Options, folder: stri
     if (failure !== '') return { peers: [], missing: [`HTTP/2 is not measured: ${failure}`] }
     const peers: Peer[] = [pipe(kind, folder)]
     const missing: string[] = []
-    // Only the newest nginx asks backends by HTTP/2.
+    // Only the newest nginx calls backends over HTTP/2.
     if (kind !== 'h2-up' && provided('nginx', options.install))
       peers.push(nginxOverHttp2(kind, folder))
     const command = gatewayCommand(options)
@@ -25,7 +25,7 @@ export function findHttp2Peers(kind: Http2Kind): (options: Options, folder: stri
   }
 }
 
-/** The reason why there is none. */
+/** Why there are no peers. */
 function certificate(folder: string): string {
   const words =
     'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost ' +

@@ -1,4 +1,4 @@
-// What a request does with limits, without the request around it: the only part of perf/ that calls lib/ itself.
+// The work of limits for one request, without the request: the only part of perf/ that calls lib/ directly.
 import type { ExchangeFacts } from '../lib/core/facts.ts'
 import { parseConfig } from '../lib/config/load.ts'
 import { Exchange } from '../lib/core/exchange.ts'
@@ -21,7 +21,7 @@ import {
 export const LIMIT_CASES = ['requests', 'headers', 'tokens', 'keyed', 'cold'] as const
 export type LimitCase = (typeof LIMIT_CASES)[number]
 
-/** Never used up. */
+/** A limit that is never reached. */
 export const PLENTY = 1e15
 const ENTRIES: Readonly<Record<LimitCase, object>> = {
   requests: { requests: PLENTY, unit: 'Hours' },
@@ -34,17 +34,17 @@ const ENTRIES: Readonly<Record<LimitCase, object>> = {
 const ESTIMATE = 544
 const COST = { input: 480, output: 100, basis: 'counted' } as const
 
-/** As many as a rule has room for. */
+/** As many keys as a rule keeps. */
 export const KEYS = MAX_LIMIT_KEYS
-/** Who asks in turn: a thousand, or more than any cache holds. */
-const PEOPLE: Readonly<Record<LimitCase, number>> = {
+/** How many keys take turns: a thousand, or more than any cache holds. */
+const KEY_COUNTS: Readonly<Record<LimitCase, number>> = {
   requests: 1,
   headers: 1,
   tokens: 1,
   keyed: 1_024,
   cold: KEYS,
 }
-/** In an order that nobody foresees: it has no factor in common with the numbers above, so that everybody has a turn. */
+/** Keys are used in an order that caches cannot predict. The step shares no factor with the counts above, so every key is used. */
 const STEP = 40_503
 
 export class LimitWork {
@@ -53,7 +53,7 @@ export class LimitWork {
   readonly #case: LimitCase
   readonly #policy: Policy
   readonly #meter: TokenLimitPolicy
-  readonly #people: readonly ExchangeFacts[]
+  readonly #facts: readonly ExchangeFacts[]
   readonly #head = buildReply(200, [['content-type', 'application/json']], '').head
   #at = 0
 
@@ -62,10 +62,10 @@ export class LimitWork {
     this.rule = ruleOf(ENTRIES[name])
     this.#policy = createLocalRateLimitPolicy([this.rule])
     this.#meter = createTokenLimitPolicy([this.rule])
-    this.#people = Array.from({ length: PEOPLE[name] }, (_, at) => factsOf(at))
+    this.#facts = Array.from({ length: KEY_COUNTS[name] }, (_, at) => factsOf(at))
   }
 
-  /** One request: asked for, and settled where that is needed. */
+  /** One request: checked, and settled where that is needed. */
   once(): void {
     const { exchange } = this
     exchange.enforcement.allowance = null
@@ -78,7 +78,7 @@ export class LimitWork {
     if (this.#policy.request?.(this.exchange) !== undefined) throw new Error('refused')
   }
 
-  /** The check and the headers about it. */
+  /** The check and its headers. */
   #allowed(): void {
     this.#checked()
     this.#policy.response?.(this.exchange, this.#head)
@@ -87,14 +87,14 @@ export class LimitWork {
   #settled(): void {
     const { exchange } = this
     exchange.enforcement.charges = []
-    exchange.facts = this.#people[this.#at]!
-    this.#at = (this.#at + STEP) % this.#people.length
+    exchange.facts = this.#facts[this.#at]!
+    this.#at = (this.#at + STEP) % this.#facts.length
     if (this.#meter.admit(exchange, ESTIMATE) !== undefined) throw new Error('refused')
     for (const charge of exchange.enforcement.charges) charge.settle(COST)
   }
 }
 
-/** A rule with as many keys as it has room for; `others` come and push these out. */
+/** A rule with as many keys as it keeps; `others` replace them. */
 export class KeyRing {
   readonly rule = ruleOf(ENTRIES.keyed)
   readonly #exchange = exchangeOf()
@@ -109,7 +109,7 @@ export class KeyRing {
   }
 }
 
-/** As long as a UUID, which is what most issuers put there. */
+/** As long as a UUID, which most issuers use. */
 function factsOf(at: number): ExchangeFacts {
   const sub = `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}`
   return { jwt: new Map([['sub', sub]]) }

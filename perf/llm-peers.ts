@@ -1,5 +1,5 @@
-// The gateway four times: a plain route, an LLM route, one with limits, and one with a token, a rule and limits; beside it
-// nginx and another LLM gateway.
+// The gateway four times: a plain route, an LLM route, one with limits, and one with a token, a rule and limits; next to it
+// nginx, haproxy and another LLM gateway.
 import { join } from 'node:path'
 import { MODEL, MODEL_ALIAS } from './chat-fixtures.ts'
 import { installed, type Package } from './npm-package.ts'
@@ -7,7 +7,7 @@ import type { Options } from './options.ts'
 import { findHttpPeers, gatewayCommand, save, type Found, type Peer } from './peers.ts'
 import { AUDIENCE, ISSUER, JWKS } from './token.ts'
 
-/** With a newer server around it, it answers 500 to every stream (Portkey-AI/gateway#1389). */
+/** With a newer version, portkey answers 500 to every stream (Portkey-AI/gateway#1389). */
 const PORTKEY: Package = {
   name: '@portkey-ai/gateway',
   version: '1.15.2',
@@ -17,20 +17,20 @@ const PORTKEY: Package = {
 const VARIANTS = ['plain', 'llm', 'limited', 'policed'] as const
 type Variant = (typeof VARIANTS)[number]
 
-/** Never used up: what is measured is what looking at it costs. */
+/** Limits that are never reached: the cost of checking them is measured. */
 const PLENTY = 1e15
 const LIMITS = [
   { requests: PLENTY, unit: 'Hours' },
   { tokens: PLENTY, unit: 'Hours', key: 'request.headers["x-user"]' },
 ]
 
-/** What every request must bring, and is found good. */
+/** Policies that every request passes. */
 const GUARDS = {
   jwtAuth: { mode: 'strict', issuer: ISSUER, audiences: [AUDIENCE], jwks: JWKS },
   authorization: { rules: ['"mcp-user" in jwt.realm_access.roles'] },
 }
 
-/** Beside others; portkey comes from npm. */
+/** All LLM peers; portkey is installed from npm. */
 export function findLlmPeers(options: Options, folder: string): Found {
   const plain = findHttpPeers(options, join(folder, 'llm'))
   const others = plain.peers.filter(({ name }) => name !== 'relay' && name !== 'gateway')
@@ -78,7 +78,7 @@ function config(name: Variant, port: number, backendPort: number): unknown {
   }
 }
 
-/** Told by each request where to forward it. It would listen on every address. */
+/** Each request names the backend in a header. Without loopback.ts it would listen on every address. */
 function portkey([node = '', program = '']: readonly string[]): Peer {
   const loopback = join(import.meta.dirname, 'peers/loopback.js')
   return {
@@ -88,7 +88,7 @@ function portkey([node = '', program = '']: readonly string[]): Peer {
   }
 }
 
-/** The header lines by which it is told. */
+/** The header lines that name the backend. */
 export function portkeyLines(backendPort: number, base = ''): string {
   const host = `http://127.0.0.1:${backendPort}${base}/v1`
   return `x-portkey-provider: openai\r\nx-portkey-custom-host: ${host}\r\n`

@@ -1,4 +1,4 @@
-// Two ways to load a peer with the small POST: as fast as it goes, or at a fixed rate.
+// Two ways to load a peer with the small POST: at full speed, or at a fixed rate.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Caller } from './client.ts'
 import { Deferred } from './deferred.ts'
@@ -21,7 +21,7 @@ export async function fullSpeed(plan: Plan): Promise<Window> {
   }))
 }
 
-/** Open loop: requests leave by the clock; one that finds no idle connection waits, and that counts. */
+/** Open loop: requests are sent by the clock; one that finds no idle connection waits, and the wait counts. */
 export async function fixedRate(plan: Plan, perSecond: number): Promise<Window> {
   return observe(plan, (record) => {
     const idle: Caller[] = []
@@ -29,7 +29,7 @@ export async function fixedRate(plan: Plan, perSecond: number): Promise<Window> 
     const period = 1e6 / perSecond
     let due = 0
     const pacer = new Pacer(() => {
-      // The pacer may wake a little late; a request counts from when it could leave.
+      // The pacer may wake a little late; a request counts from the time it could be sent.
       const now = nowMicros()
       for (; due <= now; due += period) {
         const caller = idle.shift()

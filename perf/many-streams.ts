@@ -1,16 +1,16 @@
-// How many streams can be held open here: what the targets ask for, or as many as the limit of files lets a proxy have.
+// How many streams can be open here: what the targets ask for, or as many as the limit of open files allows a proxy.
 import { readFileSync } from 'node:fs'
 
 const WANTED = 10_000
 /** One to the client and one to the backend. */
 const FILES_EACH = 2
-/** Of all, what the gateway keeps for itself before it refuses clients. */
+/** The share of descriptors that the gateway reserves before it refuses clients. */
 const RESERVED_PART = 0.05
-/** For what else a proxy has open, the traffic beside the streams included. */
+/** Descriptors for other files and connections of a proxy, including the traffic next to the streams. */
 const OTHERS = 200
 const STEP = 100
 
-/** Infinity where the system does not say. Whoever is started here has the same. */
+/** Infinity where the system does not report it. Processes started here inherit the same limit. */
 function filesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8')

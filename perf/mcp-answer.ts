@@ -1,8 +1,8 @@
-// Reads what a Streamable HTTP server answers: the framing of HTTP/1.1, then JSON or an event stream.
+// Reads responses of a Streamable HTTP server: HTTP/1.1 framing, then JSON or an event stream.
 
 export type Answer = { status: number; head: string; body: string }
 
-/** The answer in what was read so far, one byte a character, or null while it is not whole. */
+/** The response in what was read so far, one byte per character, or null while it is not complete. */
 export function answerIn(text: string): Answer | null {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return null
@@ -33,7 +33,7 @@ function chunksIn(text: string, from: number): string | null {
   }
 }
 
-/** The message of an answer: its body, or the data of the last event that has any. */
+/** The message of a response: its body, or the data of the last event that has any. */
 export function messageIn({ head, body }: Answer): string {
   if (!/\r\ncontent-type: *text\/event-stream/i.test(head)) return body
   let message = ''

@@ -110,7 +110,7 @@ class Lane {
     this.#socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`, 'latin1')
   }
 
-  /** For what is not measured: a promise, and a deadline. */
+  /** A request that is not measured: a promise with a deadline. */
   async ask(head: string, body: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const late = (): void => reject(new Error('no answer in time'))

@@ -1,4 +1,4 @@
-// Loads one MCP session with tool calls: so many in flight, each answer followed by the next call.
+// Loads one MCP session with tool calls: a fixed number in flight, each response followed by the next call.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Deferred } from './deferred.ts'
 import { nowMicros } from './fixtures.ts'

@@ -25,7 +25,7 @@ const CALL_BETWEEN =
   '{"query":"how does a proxy relay a streaming answer","limit":10,"page":'
 const CALL_AFTER = '}}}'
 
-/** A tool call of about 170 bytes, as a client writes it. It asks for a page of its own, by its id. */
+/** A tool call of about 170 bytes, as a client writes it. It asks for its own page, by its id. */
 export function callText(id: number): string {
   return CALL_BEFORE + id + CALL_BETWEEN + id + CALL_AFTER
 }
@@ -33,12 +33,12 @@ export function callText(id: number): string {
 const ANSWER_BETWEEN = `,"result":{"content":[{"type":"text","text":"${TEXT}`
 const ANSWER_AFTER = '"}],"isError":false}}'
 
-/** The tool's answer, about 270 bytes; the id is whatever the caller wrote, in JSON. */
+/** The tool's response, about 270 bytes; the id is the caller's, as JSON. */
 export function answerText(id: string, page: number): string {
   return CALL_BEFORE + id + ANSWER_BETWEEN + page + ANSWER_AFTER
 }
 
-/** What is wrong with the answer to a call, or null: the right id, and the page that was asked for. */
+/** What is wrong with the response to a call, or null: it must have the right id and the requested page. */
 export function answerFault(text: string, id: number): string | null {
   const message = JSON.parse(text) as {
     id?: unknown

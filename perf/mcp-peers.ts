@@ -5,7 +5,7 @@ import type { Options } from './options.ts'
 import { gatewayCommand, save, type Found, type Peer } from './peers.ts'
 import { onLoadCores } from './process.ts'
 
-/** Starts the server. Peers run on the proxy's core and would have what they start run there too. */
+/** Starts the server on another core. Otherwise it would run on the core of the peer that starts it. */
 export const SERVER_COMMAND = onLoadCores([
   process.execPath,
   join(import.meta.dirname, 'peers/echo-server.js'),
@@ -14,7 +14,7 @@ export const SERVER_COMMAND = onLoadCores([
 const SUPERGATEWAY: Package = { name: 'supergateway', version: '4.0.0' }
 const MCP_PROXY: Package = { name: 'mcp-proxy', version: '6.7.19' }
 
-/** Installs what comes from npm into `folder`, which goes away with the run. */
+/** Installs packages from npm into `folder`, which is deleted after the run. */
 export function findMcpPeers(options: Options, folder: string): Found {
   const peers: Peer[] = []
   const missing: string[] = []
@@ -32,7 +32,7 @@ export function findMcpPeers(options: Options, folder: string): Found {
   return { peers, missing }
 }
 
-/** A session has a process of its own, as with the gateway. Without its log, which holds every message. */
+/** One process per session, as with the gateway. Its log is off, because it contains every message. */
 function supergateway([node = '', program = '']: readonly string[]): Peer {
   const loopback = join(import.meta.dirname, 'peers/loopback.js')
   const stdio = SERVER_COMMAND.map((word) => `'${word}'`).join(' ')

@@ -1,4 +1,4 @@
-// MCP sessions over the stdio of a server started for each: what there is without a peer.
+// MCP sessions over stdio, each with its own server: the figures without a peer.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
@@ -25,7 +25,7 @@ class Server {
   readonly #events: SessionEvents
   readonly #greeted = new Deferred()
   #state: 'greeting' | 'open' | 'over' = 'greeting'
-  /** The beginning of a line whose end has not come. */
+  /** The start of a line that is not complete yet. */
   #begun = ''
 
   constructor([program = '', ...args]: readonly string[], events: SessionEvents) {

@@ -1,4 +1,4 @@
-// What a checked token and a rule cost: the same requests, all with a token, with and without somebody who looks at it.
+// What a checked token and a rule cost: the same requests with a token, with and without policies that check it.
 import { postText } from './client.ts'
 import { fullSpeed } from './load.ts'
 import { openHttp } from './mcp-http.ts'
@@ -41,7 +41,7 @@ export const authMcp: Measure = {
   leading: 'capacity',
   fresh: false,
   round: async (subject) => {
-    // The backend in the proxy's place speaks no MCP.
+    // The backend does not speak MCP.
     if (subject.name === 'direct') return {}
     const { port } = subject.proxy
     return observed(subject, (timing) =>

@@ -1,4 +1,4 @@
-// 64 MiB at a time, as fast as both ends go: the throughput of bodies, and what a GiB costs.
+// 64 MiB at a time at full speed: the throughput of bodies, and the cost of a GiB.
 import { nowMicros } from './fixtures.ts'
 import type { Measure, Subject } from './measure.ts'
 import type { Sample } from './stats.ts'

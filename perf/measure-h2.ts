@@ -1,4 +1,4 @@
-// The small POST by HTTP/2, by h2load: in plain text, over TLS, and to a backend that is asked by HTTP/2 as well.
+// The small POST over HTTP/2 with h2load: without TLS, with TLS, and with a backend over HTTP/2.
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import type { Sample } from './stats.ts'
 const CONNECTIONS = 4
 const STREAMS = 16
 const LOAD_DEADLINE_MS = 60_000
-/** To compile the code of all peers: with fewer, one that has more of it is measured while it still compiles. */
+/** Requests that compile the code of all peers. With fewer, a larger peer would be measured while it still compiles. */
 const REHEARSAL = 20_000
 
 export const h2c = measure('h2c', 'HTTP/2 in plain text')
@@ -34,7 +34,7 @@ function measure(kind: Http2Kind, how: string): Measure {
     ],
     leading: 'capacity',
     fresh: false,
-    // The backend itself speaks another language.
+    // The backend does not speak HTTP/2.
     rehearse: async (subject) => {
       if (subject.name !== 'direct') await asked(subject, kind, `-n ${REHEARSAL}`)
     },
@@ -51,7 +51,7 @@ async function loaded(subject: Subject, kind: Http2Kind): Promise<Sample> {
   return { rate: done / seconds, ...cpuSpent(cpu, done, seconds) }
 }
 
-/** As many requests, or as long, as h2load is told; how many were answered. */
+/** Runs h2load for a number of requests or a time, and returns how many were answered. */
 async function asked({ proxy, folder }: Subject, kind: Http2Kind, amount: string): Promise<number> {
   const body = join(folder, 'h2-body.json')
   writeFileSync(body, REQUEST_BODY)

@@ -1,4 +1,4 @@
-// What open but idle event streams weigh in resident memory, and what they do to other traffic.
+// How much resident memory open but idle event streams use, and their effect on other traffic.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openStream } from './client.ts'
 import { fixedRate, warm } from './load.ts'
@@ -13,7 +13,7 @@ const PER_SECOND = 1000
 const CONNECTIONS = 16
 const WARM_SECONDS = 0.5
 
-/** Each takes a quarter of a minute: those that say something about the gateway. */
+/** Each takes 15 seconds, so only peers that are compared with the gateway are measured. */
 const WEIGHED: readonly PeerName[] = ['pipe', 'haproxy', 'gateway']
 
 export const idle = measure(5000)
@@ -23,15 +23,15 @@ function measure(streams: number): Measure {
   return {
     title:
       `${streams.toLocaleString('en')} idle SSE streams, one chunk each ${INTERVAL_MS / 1000} s; ` +
-      `${PER_SECOND.toLocaleString('en')} small POSTs a second beside and after them`,
+      `${PER_SECOND.toLocaleString('en')} small POSTs a second with them and after them`,
     speaks: 'http',
     columns: [
       { key: 'before', title: 'RSS before MiB', digits: 1 },
       { key: 'after', title: 'RSS with streams MiB', digits: 1 },
       { key: 'each', title: 'KiB per stream', digits: 1 },
       { key: 'alone', title: 'POST p99 alone µs', digits: 0 },
-      { key: 'beside', title: 'POST p99 beside µs', digits: 0 },
-      { key: 'ratio', title: 'beside ÷ alone', digits: 2 },
+      { key: 'loaded', title: 'POST p99 with streams µs', digits: 0 },
+      { key: 'ratio', title: 'with streams ÷ alone', digits: 2 },
     ],
     leading: 'each',
     fresh: true,
@@ -44,14 +44,14 @@ function measure(streams: number): Measure {
         await crowd.open(streams, (_at, events) => openStream(proxy.port, INTERVAL_MS, events))
         await crowd.during(options.settleSeconds)
         const after = proxy.rssKib()
-        // Weighed first: garbage of the traffic is not what streams weigh.
-        const beside = await p99(proxy.port, options.seconds)
+        // Memory is measured first, before the traffic produces garbage.
+        const loaded = await p99(proxy.port, options.seconds)
         crowd.leave()
         await sleep(options.settleSeconds * 1000)
         const alone = await p99(proxy.port, options.seconds)
         const each = (after - before) / streams
-        const ratio = beside / alone
-        return { before: before / 1024, after: after / 1024, each, alone, beside, ratio }
+        const ratio = loaded / alone
+        return { before: before / 1024, after: after / 1024, each, alone, loaded, ratio }
       } finally {
         crowd.leave()
       }

@@ -1,4 +1,4 @@
-// What limits cost by themselves: the check, the settling, the headers about them, and the memory of keys.
+// What limits cost alone: the check, the settlement, their headers, and the memory of keys.
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -9,7 +9,7 @@ import type { Sample } from './stats.ts'
 
 const ANSWER_DEADLINE_MS = 60_000
 
-/** Nobody else counts as we do: there is only the gateway's own code. */
+/** No peer has comparable limits, so only the gateway is measured. */
 export function findLimits(): Found {
   const file = join(import.meta.dirname, 'peers/limits.js')
   const command = (port: number): string[] => [process.execPath, '--expose-gc', file, `${port}`]

@@ -1,4 +1,4 @@
-// What an LLM route costs beside a plain one, and what limits of tokens add to it: per chunk, per request, to the first byte.
+// What an LLM route costs compared with a plain one, and what token limits add: per chunk, per request, to the first byte.
 import { openChats, firstBytes, shortChats } from './chat-load.ts'
 import {
   CHAT_BODY,
@@ -18,9 +18,9 @@ import { TOKEN } from './token.ts'
 
 const CONNECTIONS = 64
 const WARM_SECONDS = 0.5
-/** Of one answer. */
+/** Chunks of one response. */
 const CHUNKS = 100
-/** To compile what a chat needs: streams of two seconds would bring a few hundred, and all rounds be measured half compiled. */
+/** Chats that compile the code first. Streams of two seconds would bring only a few hundred, and rounds would run half compiled. */
 const REHEARSAL = 6_000
 
 export const llmSse: Measure = {
@@ -33,7 +33,7 @@ export const llmSse: Measure = {
     if (name !== 'portkey') await shortChats(proxy.port, REHEARSAL, CONNECTIONS)
   },
   round: async (subject) => {
-    // It holds up each first chunk, and 200 of its streams would fill a core many times over.
+    // It delays each first chunk, and 200 of its streams would overload a core.
     if (subject.name === 'portkey') return {}
     const chats = { interval: INTERVAL_MS, chunks: CHUNKS, streams: STREAMS }
     return streamed(subject, (at, events) => openChats(subject.proxy.port, at, chats, events))

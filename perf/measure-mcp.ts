@@ -14,7 +14,7 @@ import { Latencies, percentile, type Sample } from './stats.ts'
 
 const IN_FLIGHT = 32
 const WARM_SECONDS = 0.5
-/** Between two sessions: the end of a server takes the core of the load a while, after its session was answered. */
+/** Pause between two sessions: a server that ends still uses the core of the load after its session was answered. */
 const PAUSE_MS = 200
 const FEWEST_SESSIONS = 3
 
@@ -50,7 +50,7 @@ export const mcpOne: Measure = {
   round: async (subject) => called(subject, 1),
 }
 
-/** In milliseconds, for each starts a process; not with mcp-proxy, whose sessions share one. */
+/** In milliseconds, because each session starts a process (not with mcp-proxy, whose sessions share one). */
 export const mcpNew: Measure = {
   title: 'A new MCP session: initialize to its answer, one at a time',
   speaks: 'mcp',

@@ -1,4 +1,4 @@
-// Many event streams opened in the same moment, each on a connection of its own: how long until each has its first byte.
+// Many event streams opened at the same moment, each on a new connection: how long until each has its first byte.
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Deferred } from './deferred.ts'
@@ -14,9 +14,9 @@ const REQUEST =
   'GET /sse?interval=0 HTTP/1.1\r\nhost: bench.test\r\naccept: text/event-stream\r\n\r\n'
 const BURST_DEADLINE_MS = 20_000
 const LEAST_BURSTS = 3
-/** Past the proxy: load and backend are not what is new. */
+/** Streams without the proxy, so that only the proxy is new. */
 const REHEARSED_BURSTS = 10
-/** For all three to take down what a burst leaves: the next one measures opening, and nothing of that. */
+/** Time for load, proxy and backend to close the last burst before the next one is measured. */
 const SETTLE_MS = 150
 
 const TITLE = `${STREAMS} SSE streams opened at once, each on a new connection: time to the first byte`
@@ -39,7 +39,7 @@ export const open: Measure = {
   round: async (subject) => opened(subject),
 }
 
-/** What clients meet after a deployment. */
+/** What clients see after a deployment. */
 export const openFirst: Measure = {
   title: `${TITLE}, as the first a new process gets to do`,
   speaks: 'http',
@@ -102,7 +102,7 @@ async function crowd(port: number, latencies: Latencies): Promise<void> {
   }
 }
 
-/** With as little of its own as can be: the load has one core for itself and the backend, and is part of every figure. */
+/** As cheap as possible: load and backend share one core, and are part of every figure. */
 function openOne(port: number, failed: (error: Error) => void, started: () => void): Socket {
   let isFirst = true
   const socket = dial(port, () => {
@@ -116,7 +116,7 @@ function openOne(port: number, failed: (error: Error) => void, started: () => vo
   return socket
 }
 
-/** A reset leaves no TIME_WAIT behind. That it may be told of as a failure is of no interest any more. */
+/** A reset leaves no TIME_WAIT behind. Errors of the socket no longer matter. */
 function leave(socket: Socket): void {
   socket.resetAndDestroy()
 }

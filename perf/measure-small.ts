@@ -64,7 +64,7 @@ async function observed(subject: Subject, load: (plan: Plan) => Promise<Window>)
   }
 }
 
-/** A second opinion, from a client that is not ours. */
+/** A second opinion, from another client. */
 export const wrk: Measure = {
   title: `Small JSON POST, ${CONNECTIONS} keep-alive connections, as fast as it goes (wrk)`,
   speaks: 'http',

@@ -28,7 +28,7 @@ export const sse: Measure = {
     streamed(subject, (_at, events) => openStream(subject.proxy.port, INTERVAL_MS, events)),
 }
 
-/** One round of so many streams, however they are opened. */
+/** One round of a number of streams, opened by the given function. */
 export async function streamed({ proxy, options }: Subject, opener: Opener): Promise<Sample> {
   const crowd = new StreamCrowd()
   try {

@@ -1,4 +1,4 @@
-// How long it takes until the gateway listens and gwctl has answered, beside a Node that does nothing.
+// How long the gateway takes to listen and gwctl to answer, compared with a Node that does nothing.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { median } from './stats.ts'
 
 const STARTS = 7
 const START_DEADLINE_MS = 20_000
-/** What it logs once it listens. */
+/** The log phrase that says it listens. */
 const LISTENS = 'started bind'
 
 export const start: Measure = {
@@ -39,7 +39,7 @@ export const start: Measure = {
   },
 }
 
-/** The gateway, so that there is one to measure. */
+/** The gateway as the only peer. */
 export function findStart(options: Options, folder: string): Found {
   const command = gatewayCommand(options)
   if (command === undefined)
@@ -63,7 +63,7 @@ async function typical(argv: readonly string[], until = ''): Promise<number> {
   return median(times)
 }
 
-/** Until it has printed `until`, or is over. */
+/** Waits until the process has printed `until`, or has ended. */
 async function timed([program = '', ...words]: readonly string[], until: string): Promise<number> {
   const began = performance.now()
   const child = spawn(program, words, {

@@ -1,4 +1,4 @@
-// What it costs that somebody looks: the small POST with the page closed, then open, then closed again, in one process.
+// What an open web page costs: the small POST with the page closed, then open, then closed again, in one process.
 import { findChromium } from '../spec/support/browser.ts'
 import { fullSpeed } from './load.ts'
 import { cpuSpent, type Column, type Measure, type Subject } from './measure.ts'
@@ -39,7 +39,7 @@ async function round(subject: Subject): Promise<Sample> {
       ? Number.NaN
       : await withOpen(subject, await openPage(port, chromium))
   opened.push(await withOpen(subject, await readAll(port)))
-  // Around the others, so that what drifts meets both alike.
+  // Closed is measured first and last, so that drift affects both.
   const closed = (first + (await capacityOf(subject))) / 2
   const open = (opened[0]! + opened[1]!) / 2
   return { closed, open, share: open / closed, browser, browserShare: browser / closed }

@@ -1,4 +1,4 @@
-// What a second worker adds where two cores are free: chats that the built-in mock answers, so that no backend takes part.
+// What a second worker adds on two cores: chats that the built-in mock answers, so that no backend is involved.
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

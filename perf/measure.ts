@@ -6,11 +6,11 @@ import type { Sample } from './stats.ts'
 
 export type Column = { key: string; title: string; digits: number }
 
-/** `direct` has the backend in the proxy's place; MCP measures start a server of their own there. */
+/** For `direct` this is the backend; MCP measures start their own server there. */
 export type Subject = {
   name: PeerName
   proxy: Running
-  /** For a peer that is told by each request where to forward it. */
+  /** Header lines for a peer that needs the backend in each request. */
   backendPort: number
   options: Options
   folder: string
@@ -21,18 +21,18 @@ export type Measure = {
   /** Which peers it compares. */
   speaks: Peer['speaks']
   columns: readonly Column[]
-  /** The column whose spread over the rounds tells how noisy the run was. */
+  /** The column whose spread over the rounds shows how noisy the run was. */
   leading: string
-  /** Weighs memory: each round in a new process. Otherwise the peers race, all started at once. */
+  /** Measures memory: each round in a new process. Otherwise all peers run at once and take turns. */
   fresh: boolean
-  /** Another backend than backend.ts, which is told its port and the folder of the run. */
+  /** A backend other than backend.ts; it gets its port and the folder of the run. */
   backend?: string
-  /** Compiles a peer's hot code before the first round; a quarter of a round where it is not said how. */
+  /** Compiles a peer's hot code before the first round; by default a share of a round. */
   rehearse?: (subject: Subject) => Promise<void>
   round: (subject: Subject) => Promise<Sample>
 }
 
-/** Processor time between two readings: per unit of work, as a share of a core, and what a core could do. */
+/** CPU time between two readings: per unit of work, as a share of a core, and what a full core could do. */
 export function cpuSpent(readings: readonly Cpu[], work: number, seconds: number): Sample {
   const [before, after] = [readings[0], readings.at(-1)]
   if (before === undefined || after === undefined) return {}

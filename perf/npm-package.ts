@@ -1,15 +1,15 @@
-// Peers that come from npm, into a folder that goes away with the run: the project itself does not depend on them.
+// Peers from npm, installed into a temporary folder of the run: the project itself does not depend on them.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { save } from './peers.ts'
 
-/** `overrides`: what it needs in another version than npm would choose. */
+/** `overrides`: versions that differ from what npm would choose. */
 export type Package = { name: string; version: string; overrides?: Record<string, string> }
 
 const INSTALL_DEADLINE_MS = 180_000
 
-/** The command of a package's program; a text says why there is none. */
+/** The command of a package's program, or the reason why there is none. */
 export function installed(
   { name, version, overrides = {} }: Package,
   folder: string,

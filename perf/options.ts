@@ -38,7 +38,7 @@ export type Options = {
   only: readonly MeasureName[]
   rounds: number
   seconds: number
-  /** How long the stalled reader stalls, and how long idle streams are left alone before weighing. */
+  /** How long the stalled reader stalls, and how long idle streams rest before memory is measured. */
   stallSeconds: number
   settleSeconds: number
   install: boolean
@@ -53,7 +53,7 @@ export const USAGE = `npm run perf -- [options]
   --quick            one short round of everything but wrk: for a look, not for RESULTS.md
   --install          try apt-get for nginx, haproxy and wrk where they are missing
   --gateway-cmd c    start the gateway with this command; "-f <config>" is added
-A run with --only or --quick prints its table and leaves RESULTS.md alone; --write overrides that.`
+A run with --only or --quick prints its table and does not write RESULTS.md; --write overrides that.`
 
 export function parseOptions(argv: readonly string[]): Options {
   const { values } = parseArgs({
@@ -81,7 +81,7 @@ export function parseOptions(argv: readonly string[]): Options {
   }
 }
 
-/** One measure, or a family of them by its first word. */
+/** One measure, or a group by its first word. */
 function measureNames(text: string): MeasureName[] {
   const names = MEASURES.filter((name) => name === text || name.startsWith(`${text}-`))
   if (names.length === 0) throw new Error(`--only: unknown measure "${text}"`)

@@ -12,7 +12,7 @@ for (;;) {
   if (period === 0) Atomics.wait(cells, PERIOD, 0)
   else if (left > 0) Atomics.wait(cells, PERIOD, period, left / 1000)
   else {
-    // Missed ticks are not made up for: whoever listens counts by the clock.
+    // Missed ticks are not repeated: receivers count by the clock.
     due = Math.max(due + period, nowMicros())
     if (Atomics.exchange(cells, PENDING, 1) === 0) parentPort?.postMessage(0)
   }

@@ -1,8 +1,8 @@
-// A metronome finer than Node's 1 ms timers: a worker sleeps, wakes and posts a tick.
+// A timer finer than Node's 1 ms: a worker sleeps, wakes and posts a tick.
 import { Worker } from 'node:worker_threads'
 import { join } from 'node:path'
 
-/** Cells of the shared array: the period in µs (0 = rest), and whether a tick is still unheard. */
+/** Cells of the shared array: the period in µs (0 = stopped), and whether a tick is still unread. */
 export const PERIOD = 0
 export const PENDING = 1
 
@@ -19,7 +19,7 @@ export class Pacer {
     })
   }
 
-  /** Ticks each so many microseconds from now on; 0 rests. */
+  /** Ticks every so many microseconds from now on; 0 stops. */
   every(micros: number): void {
     Atomics.store(this.#cells, PERIOD, Math.round(micros))
     Atomics.notify(this.#cells, PERIOD)

@@ -37,7 +37,7 @@ export type Peer = {
     | 'h2-up'
     | 'start'
     | 'workers'
-  /** `all` for what is to have more than the proxy's. */
+  /** `all` for a peer that may use every core. */
   cores?: 'all'
   command: (port: number, backendPort: number) => string[]
 }
@@ -45,7 +45,7 @@ export type Peer = {
 /** The peers present on this machine, and a line for each that is not. */
 export type Found = { peers: Peer[]; missing: string[] }
 
-/** Those of plain HTTP; mcp-peers.ts has the others. */
+/** The HTTP peers; those of MCP are in mcp-peers.ts. */
 export function findHttpPeers(options: Options, folder: string): Found {
   const peers: Peer[] = [ownPeer('relay'), ownPeer('pipe')]
   const missing: string[] = []
@@ -103,7 +103,7 @@ routes:
   }
 }
 
-/** Words of its `listen`, and lines of its server. */
+/** Options of `listen`, and lines of the server block. */
 type NginxServer = { listen: string; more: string }
 
 /** One process, no log, nothing buffered: the fastest and most streaming nginx there is. */

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const START_DEADLINE_MS = 10_000
 const STOP_DEADLINE_MS = 2_000
 const START_TRIES = 3
-/** Who uses no processor for so long is at rest. */
+/** A process that uses no CPU for this long is at rest. */
 const REST_MS = 300
 const REST_DEADLINE_MS = 10_000
 const OPEN_FILES = 65_536
@@ -41,12 +41,12 @@ export function leaveProxyCore(): void {
   if (canPin) spawnSync('taskset', ['-a', '-c', '-p', LOAD_CORES, String(process.pid)])
 }
 
-/** A command for a peer to start that is not to run on its core. */
+/** A command that a peer starts, pinned to another core than the peer's. */
 export function onLoadCores(argv: readonly string[]): readonly string[] {
   return canPin ? ['taskset', '-c', LOAD_CORES, ...argv] : argv
 }
 
-/** A command that may run wherever there is room. */
+/** A command that may run on any core. */
 export function onAllCores(argv: readonly string[]): readonly string[] {
   return canPin ? ['taskset', '-c', ALL_CORES, ...argv] : argv
 }
@@ -57,13 +57,13 @@ export function childrenMicros(): number {
   return (Number(fields[13]) + Number(fields[14])) * MICROS_PER_TICK
 }
 
-/** What the system tells of a process, behind its name, which may hold spaces. */
+/** The fields of /proc/<pid>/stat after the process name, which may contain spaces. */
 function statOf(pid: number | undefined): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** Ends what still runs when this process ends, however it ends. */
+/** Ends running children when this process ends for any reason. */
 export function endChildrenAtExit(): void {
   process.on('exit', () => {
     for (const child of running) child.kill('SIGKILL')
@@ -73,7 +73,7 @@ export function endChildrenAtExit(): void {
   }
 }
 
-/** Microseconds of processor time: spent in the program itself, and with the kernel's share. */
+/** CPU time in microseconds: of the program alone, and including the kernel. */
 export type Cpu = { user: number; total: number }
 
 /** A server started by this run, listening on its own port of 127.0.0.1. */
@@ -98,7 +98,7 @@ export class Running {
     return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN)
   }
 
-  /** What it does for itself after its start is over, or goes on for so long that it belongs to it. */
+  /** Waits until the work after a start is done, at most until a deadline. */
   async atRest(): Promise<void> {
     const until = Date.now() + REST_DEADLINE_MS
     for (let before = Number.NaN; Date.now() < until;) {
@@ -137,7 +137,7 @@ export async function start(
 function launch(argv: readonly string[], core: string | undefined): ChildProcess {
   const pin = canPin && core !== undefined ? `taskset -c ${core} ` : ''
   const limit = `ulimit -n ${OPEN_FILES} 2>/dev/null || ulimit -n $(ulimit -H -n)`
-  // `exec` all the way, so that the child's id is the program's own.
+  // `exec` in every step, so that the child's pid is that of the program.
   const child = spawn('sh', ['-c', `${limit}; exec ${PREFIX}${pin}"$@"`, 'sh', ...argv], {
     env: { ...process.env, ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -41,7 +41,7 @@ export function measureText(outcome: Outcome, rows: ReadonlyMap<PeerName, Sample
 const QUIET = 0.2
 const PROXY_ONLY = ['cpu', 'user', 'busy', 'capacity', 'addedP50', 'addedP99']
 
-/** One line about how much the rounds differ, so that nobody trusts a run on a busy machine. */
+/** One line about how much the rounds differ, so that a run on a busy machine is not trusted. */
 export function noiseText(outcomes: Iterable<Outcome>): string {
   const races = [...outcomes].filter(({ measure }) => !measure.fresh)
   const spreads = races.flatMap(({ measure, rounds }) =>
@@ -60,7 +60,7 @@ function leadingOf(measure: Measure, samples: readonly Sample[]): number[] {
   return samples.map((sample) => sample[measure.leading] ?? Number.NaN)
 }
 
-/** Without a proxy the processor time is the backend's own, which would read as a proxy's. */
+/** Without a proxy the CPU time is the backend's, which would be read as a proxy's. */
 function cell(peer: PeerName, row: Sample, { key, digits }: Column): string {
   const isProxyOnly = PROXY_ONLY.includes(key)
   if (peer === 'direct' && isProxyOnly) return '–'

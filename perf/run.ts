@@ -80,13 +80,13 @@ const FIND = {
   start: findStart,
   workers: findWorkers,
 } as const
-/** A run that takes longer than this is stuck; nothing may be left running behind it. */
+/** A run that takes longer than this is stuck and is ended with all its processes. */
 const RUN_DEADLINE_MS = 45 * 60_000
 const WEIGHINGS = 3
-/** Of a round: after a quarter of one, much of what a larger proxy is made of was still interpreted in the first rounds. */
+/** Share of a round: after only a quarter, much code of a larger proxy was still interpreted in the first rounds. */
 const REHEARSAL = 2
 
-/** `peers` shrinks by those that do not start, which is told in `missing` once. */
+/** Removes peers that do not start from `peers`, and adds the reason to `missing` once. */
 type Bench = { options: Options; folder: string; peers: readonly Peer[]; missing: string[] }
 
 async function main(): Promise<void> {
@@ -144,7 +144,7 @@ function reportText(
   const sections = [...outcomes].map(([name, outcome]) =>
     measureText(outcome, results.get(name) ?? new Map()),
   )
-  // Of a part, what was left out on purpose need not be told.
+  // A partial run does not report what it left out on purpose.
   const isWhole = options.only.length === Object.keys(MEASURES).length
   const judged = verdicts(results).filter(({ state }) => isWhole || state !== 'not measured')
   return [intro, verdictText(judged), ...sections].join('\n')
@@ -164,7 +164,7 @@ async function measured(measure: Measure, bench: Bench): Promise<Outcome> {
   return outcome
 }
 
-/** Every peer in new processes: what a runtime holds after its start varies from start to start. */
+/** Runs every peer in new processes, because what a runtime holds after its start varies. */
 async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
   const rounds = Math.min(bench.options.rounds, WEIGHINGS)
   for (let round = 0; round < rounds; round++) {
@@ -177,7 +177,7 @@ async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<
   }
 }
 
-/** All peers started, then round by round each in turn, so that noise meets all of them alike. */
+/** Starts all peers, then runs each in turn, round by round, so that noise affects all of them. */
 async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
   const backendPort = backend.port
   const subjects: Subject[] = [{ name: 'direct', proxy: backend, backendPort, ...bench }]
@@ -193,7 +193,7 @@ async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<v
   for (const { proxy } of subjects.slice(1)) await proxy.stop()
 }
 
-/** The first pass compiles the peers' hot code and is thrown away. */
+/** The first pass compiles the hot code of the peers, and its result is discarded. */
 async function rehearse(outcome: Outcome, subject: Subject): Promise<void> {
   const { measure } = outcome
   const options = { ...subject.options, seconds: subject.options.seconds * REHEARSAL }
@@ -228,7 +228,7 @@ async function once(outcome: Outcome, subject: Subject): Promise<void> {
   const name: PeerName = subject.name
   try {
     const sample = await outcome.measure.round(subject)
-    // Not one of those it compares.
+    // An empty sample: the measure does not compare this peer.
     if (Object.keys(sample).length === 0) return
     outcome.rounds.set(name, [...(outcome.rounds.get(name) ?? []), sample])
   } catch (error) {
@@ -238,7 +238,7 @@ async function once(outcome: Outcome, subject: Subject): Promise<void> {
 }
 
 main()
-  // Whatever a peer's client has left open must not keep this process, and with it a core, busy.
+  // Sockets that a peer's client left open must not keep this process running.
   .then(() => process.exit(0))
   .catch((error: unknown) => {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`)

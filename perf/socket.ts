@@ -10,13 +10,13 @@ const LARGEST_STRING_WRITE = 8192
 export function dial(port: number, onBytes: OnBytes): Socket {
   const onread = {
     buffer: READ_BUFFER,
-    // The types speak of Uint8Array; what comes back is READ_BUFFER itself.
+    // The types say Uint8Array; the value is READ_BUFFER itself.
     callback: (count: number) => onBytes(count, READ_BUFFER),
   }
   return connect({ host: '127.0.0.1', port, noDelay: true, onread })
 }
 
-/** A server whose sockets read by `onread`, which `net.createServer` does not offer by itself. */
+/** A server whose sockets read by `onread`, which `net.createServer` does not offer. */
 export function serve(accepted: (adopt: (onBytes: OnBytes) => Socket) => void): Server {
   return createServer({ noDelay: true, pauseOnConnect: true }, (outer) => {
     // The handle moves to a second Socket made with `onread`; there is no public way to do this.

@@ -28,7 +28,7 @@ export function medians(rounds: readonly Sample[]): Sample {
   return merged
 }
 
-/** How far the rounds lie apart: (max - min) / median, so 0.1 means ten percent. */
+/** How far the rounds differ: (max - min) / median, so 0.1 means ten percent. */
 export function spread(values: readonly number[]): number {
   if (values.length < 2) return 0
   return (Math.max(...values) - Math.min(...values)) / median(values)

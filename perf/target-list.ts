@@ -1,4 +1,4 @@
-// Every target: which figures of one run it compares, and what it is held to.
+// Every target: the figures of one run that it compares, and its bound.
 import { manyStreams } from './many-streams.ts'
 import type { MeasureName } from './options.ts'
 import type { PeerName } from './peers.ts'
@@ -14,7 +14,7 @@ export type Target = {
 /** A median, or NaN if it was not measured. */
 export type Figure = (measure: MeasureName, peer: PeerName, key: string) => number
 
-/** Of streams: plain ones, and those of an LLM whose tokens are limited, which is what is held to the targets. */
+/** Targets of streams: plain ones, and those of an LLM route with token limits. */
 const STREAM_TARGETS: readonly Target[] = [
   {
     name: 'LLM stream, token-limited: p50 added to a chunk, gateway ÷ haproxy',
@@ -222,7 +222,7 @@ function idleTargets(measure: 'idle' | 'idle-many', streams: number): Target[] {
       value: (figure) => figure(measure, 'gateway', 'each'),
     },
     {
-      name: `${count} idle SSE streams: p99 of other traffic, beside ÷ alone`,
+      name: `${count} idle SSE streams: p99 of other traffic, with streams ÷ alone`,
       sense: 'at most',
       bound: 1.1,
       value: (figure) => figure(measure, 'gateway', 'ratio'),
@@ -283,7 +283,7 @@ function besidePlain(peer: 'llm' | 'limited', what: string): Target {
   }
 }
 
-/** Of what is added to direct. */
+/** Compares what each adds to direct. */
 function firstByte(peer: 'nginx' | 'portkey'): Target {
   return {
     name: `LLM: p50 added to the first byte, limited ÷ ${peer}`,
@@ -294,7 +294,7 @@ function firstByte(peer: 'nginx' | 'portkey'): Target {
   }
 }
 
-/** Where the memory of the machine is the limit, and not our code, it is only reported. */
+/** Only reported, because the memory bandwidth of the machine is the limit, not our code. */
 function limitCost(key: 'requests' | 'tokens' | 'keyed' | 'cold', what: string): Target {
   return {
     name: `limits: ${key === 'requests' ? 'requests' : 'tokens'} ${what}, µs`,
@@ -304,7 +304,7 @@ function limitCost(key: 'requests' | 'tokens' | 'keyed' | 'cold', what: string):
   }
 }
 
-/** At most 12 % fewer with a token that was checked before. */
+/** At most 12 % fewer requests with a token that was checked before. */
 function guarded(measure: 'auth-route' | 'auth-mcp', what: string): Target {
   return {
     name: `${what} with a warm token: a core's worth, guarded ÷ not`,
@@ -315,7 +315,7 @@ function guarded(measure: 'auth-route' | 'auth-mcp', what: string): Target {
   }
 }
 
-/** NaN unless both were measured: nobody is better than a peer that was not there. */
+/** NaN unless both were measured: a missing peer cannot be compared. */
 function betterPeer(figure: Figure, key: string): number {
   return Math.max(figure('mcp-busy', 'supergateway', key), figure('mcp-busy', 'mcp-proxy', key))
 }
@@ -330,7 +330,7 @@ function fast(peer: PeerName, bound: number | undefined): Target {
   }
 }
 
-/** The plain ratio beside it. Where `core busy` is low it compares the load with itself. */
+/** The ratio without correction. Where `core busy` is low it compares the load with itself. */
 function asMeasured(peer: PeerName): Target {
   return {
     name: `small POST: req/s as measured, gateway ÷ ${peer}`,

@@ -1,4 +1,4 @@
-// What the gateway is held to, judged on the medians of one run.
+// The targets of the gateway, judged on the medians of one run.
 import type { MeasureName } from './options.ts'
 import type { PeerName } from './peers.ts'
 import type { Sample } from './stats.ts'
@@ -7,7 +7,7 @@ import { TARGETS, type Figure, type Target } from './target-list.ts'
 /** Medians per measure and peer. */
 export type Results = ReadonlyMap<MeasureName, ReadonlyMap<PeerName, Sample>>
 
-/** `bound` undefined: a ratio that is only reported. `aim`: what would be better still. */
+/** `bound` undefined: only reported. `aim`: a better value to aim for. */
 export type Verdict = {
   name: string
   value: number

@@ -1,4 +1,4 @@
-// One bearer token for all requests of the auth measures, and the key set it is checked by.
+// One bearer token for all requests of the auth measures, and its key set.
 import { SignJWT, exportJWK, generateKeyPair } from 'jose'
 
 export const ISSUER = 'https://issuer.test'

@@ -35,7 +35,7 @@ export async function download(port: number, stallMs: number): Promise<void> {
   })
 }
 
-/** Sends as fast as it may to a backend that stalls and in the end tells how much it got. */
+/** Sends as fast as possible to a backend that stalls and finally reports how much it received. */
 export async function upload(port: number, stallMs: number): Promise<void> {
   const head =
     `POST /upload?stall=${stallMs} HTTP/1.1\r\nhost: bench.test\r\n` +

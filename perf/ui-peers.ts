@@ -1,8 +1,8 @@
-// The gateway with its admin interface, where somebody may have the page open, and without one.
+// The gateway with its admin interface, where the page may be open, and without one.
 import type { Options } from './options.ts'
 import { gatewayCommand, save, type Found, type Peer } from './peers.ts'
 
-/** The admin interface has the port above; `start` takes others where it is taken. */
+/** The admin interface has the next port; `start` tries others if it is taken. */
 export function adminPortOf(port: number): number {
   return port + 1
 }
@@ -21,13 +21,13 @@ function peer(name: 'gateway' | 'plain', command: readonly string[], folder: str
     command: (port, backendPort) => {
       const admin = name === 'plain' ? 'off' : `127.0.0.1:${adminPortOf(port)}`
       const file = save(folder, `${name}-ui.yaml`, config(port, backendPort))
-      // What the environment says goes before what the file says.
+      // The environment takes precedence over the file.
       return ['env', `ADMIN_ADDR=${admin}`, ...command, '-f', file]
     },
   }
 }
 
-/** Something of everything that the page shows; only the last route has traffic. */
+/** An example of everything that the page shows; only the last route has traffic. */
 function config(port: number, backendPort: number): string {
   return `gateways: { default: { port: ${port}, address: 127.0.0.1 } }
 routes:

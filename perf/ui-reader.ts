@@ -1,16 +1,16 @@
-// Somebody who looks at a busy gateway: a program that reads all that the page could, or the page itself in a browser.
+// A reader of the web page: a program that reads all its data, or the page itself in a browser.
 import { get, type ClientRequest } from 'node:http'
 import { Chromium, type FoundChromium } from '../spec/support/browser.ts'
 
 const LIVE = '/api/live?topics=runtime,logs,limits,mcp,config'
-/** Both are asked again and again, and oftener than by the page. */
+/** Both are requested repeatedly, more often than by the page. */
 const AGAIN = ['/api/map', '/api/runtime']
 const AGAIN_MS = 2_000
 const OPEN_MS = 10_000
 
 export type Closed = () => Promise<void>
 
-/** Reads everything that is told live, and looks at the map now and then. */
+/** Reads all live data, and the map now and then. */
 export async function readAll(port: number): Promise<Closed> {
   const asked = new Set<ClientRequest>()
   const ask = (path: string, opened: () => void, failed: (error: Error) => void): void => {
@@ -38,7 +38,7 @@ export async function readAll(port: number): Promise<Closed> {
   }
 }
 
-/** The overview, live. */
+/** The overview, with live data. */
 export async function openPage(
   port: number,
   { path }: Extract<FoundChromium, { kind: 'found' }>,

@@ -1,5 +1,5 @@
-// The MCP server behind every MCP peer: newline-delimited JSON-RPC on stdio, one tool, no SDK,
-// and next to nothing done per call, so that it is not what is measured.
+// The MCP server that every MCP peer runs: newline-delimited JSON-RPC on stdio, one tool, no SDK,
+// with almost no work per call, so that the server is not what is measured.
 import { Socket } from 'node:net'
 import { answerText } from '../mcp-messages.ts'
 
@@ -12,10 +12,10 @@ type Request = {
 const TOOL = { name: 'search_documents', inputSchema: { type: 'object' } }
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 
-/** The beginning of a line whose end has not come. */
+/** The start of a line that is not complete yet. */
 let begun = ''
 
-/** All answers of one read leave in one write. */
+/** All responses to one read leave in one write. */
 function read(count: number): boolean {
   const lines = (begun + READ_BUFFER.toString('latin1', 0, count)).split('\n')
   begun = lines.pop() ?? ''
@@ -44,9 +44,9 @@ function resultOf(method: string | undefined, protocolVersion: string | undefine
 
 const onread = { buffer: READ_BUFFER, callback: read }
 const options = { fd: 0, readable: true, writable: false, onread }
-// The types know `onread` only for connections that are dialled.
+// The types allow `onread` only for outgoing connections.
 const input = new Socket(options as ConstructorParameters<typeof Socket>[0])
-// A closed input is how a proxy says goodbye.
+// A proxy ends the server by closing its input.
 input.on('end', () => process.exit(0))
 input.on('error', () => process.exit(1))
 input.resume()

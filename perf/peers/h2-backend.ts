@@ -1,4 +1,4 @@
-// A backend that speaks HTTP/2 over TLS, for proxies that ask it by HTTP/2: the answer of the small POST to whatever comes.
+// A backend that speaks HTTP/2 over TLS and answers every request with the response of the small POST.
 // Arguments: port, folder with cert.pem and key.pem.
 import { readFileSync } from 'node:fs'
 import { createSecureServer } from 'node:http2'

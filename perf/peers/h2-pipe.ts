@@ -1,4 +1,4 @@
-// Peer: what an ordinary HTTP/2 proxy on Node is: a node:http2 server, and behind it a keep-alive Agent or one HTTP/2 session.
+// Peer: an ordinary HTTP/2 proxy on Node: a node:http2 server that forwards by a keep-alive Agent or one HTTP/2 session.
 // Arguments: port, backend port, `plain` or a folder with cert.pem and key.pem, `http1` or `http2` for the backend.
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'

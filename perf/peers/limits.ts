@@ -1,16 +1,16 @@
-// A process that does nothing but check limits, on the core of the proxies. A connection asks for one round by a line,
+// A process that only checks limits, on the core of the proxies. A connection requests one round with a line,
 // `check seconds` or `keys`, and gets the figures as JSON. Argument: port.
 import { createServer } from 'node:net'
 import { nowMicros } from '../fixtures.ts'
 import { KEYS, KeyRing, LIMIT_CASES, LimitWork } from '../limit-work.ts'
 
-/** Between two looks at the clock. */
+/** Checks between two reads of the clock. */
 const BATCH = 5_000
 const OTHERS = 4
 
 const works = new Map(LIMIT_CASES.map((name) => [name, new LimitWork(name)]))
 
-/** Microseconds of processor time each: whoever else is on the core does not count. */
+/** Microseconds of CPU time each; other processes on the core do not count. */
 function check(seconds: number): Record<string, number> {
   const figures: Record<string, number> = {}
   for (const [name, work] of works) {
@@ -24,7 +24,7 @@ function check(seconds: number): Record<string, number> {
   return figures
 }
 
-/** Megabytes: of a rule that is full, and when all its keys have been pushed out several times. */
+/** Megabytes: of a full rule, and after all its keys were replaced several times. */
 function keys(): Record<string, number> {
   works.clear()
   const ring = new KeyRing()

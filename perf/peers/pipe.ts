@@ -1,4 +1,4 @@
-// Peer: what an ordinary Node proxy is: a node:http server, a keep-alive Agent, `.pipe` both ways.
+// Peer: an ordinary Node proxy: a node:http server, a keep-alive Agent, `.pipe` both ways.
 // Arguments: port, backend port.
 import { Agent, createServer, request } from 'node:http'
 
@@ -19,7 +19,7 @@ const server = createServer((incoming, reply) => {
     (answer) => {
       const { connection: _hop, 'keep-alive': _alive, ...rest } = answer.headers
       reply.writeHead(answer.statusCode ?? 502, rest)
-      // Not `pipeline`: it costs more, and the peer is to be as fast as its kind gets.
+      // Not `pipeline`, which costs more: the peer should be as fast as this kind of proxy can be.
       answer.pipe(reply)
     },
   )

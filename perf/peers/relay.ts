@@ -1,4 +1,4 @@
-// Peer: a bare TCP relay, no HTTP at all. What it costs is the runtime's floor.
+// Peer: a bare TCP relay without HTTP: the lower bound of the runtime.
 // Arguments: port, backend port.
 import type { Socket } from 'node:net'
 import { dial, serve, writeCopy } from '../socket.ts'

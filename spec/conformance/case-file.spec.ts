@@ -59,7 +59,7 @@ caseFile('prefers the blocks of a case to the shared ones', () => {
   assert.equal(texts, [['gateways: {}'], ['other: 1']])
 })
 
-caseFile('opens every case that says something with what stands before the first', () => {
+caseFile('plays the blocks before the first case at the start of every case', () => {
   const opening = `${FENCE}request\nopen\n${FENCE}\n`
   const file = parseCaseFile('a.md', opening + FILE)
   const texts = file.cases.map((aCase) => conversationOf(file, aCase).map(({ text }) => text))

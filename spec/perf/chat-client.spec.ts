@@ -13,7 +13,7 @@ const client = suite('perf chat client')
 const HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
 
-/** One write behind the other. */
+/** One write after the other. */
 function answer(socket: Socket, writes: readonly string[]): void {
   const [text, ...more] = writes
   if (text !== undefined) socket.write(text, () => answer(socket, more))

@@ -25,7 +25,7 @@ work('settles what an answer cost, not what was guessed', () => {
   assert.is(tokens.exchange.enforcement.charges.length, 1)
 })
 
-work('gives everybody a turn before anybody has another', () => {
+work('uses every key once before it uses one again', () => {
   const keyed = new LimitWork('keyed')
   for (let at = 0; at < 1_024; at++) keyed.once()
   assert.is(keyed.rule.keyed?.size, 1_024)

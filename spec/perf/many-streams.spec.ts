@@ -14,7 +14,7 @@ many('as many as are asked for, where that is not too many', () => {
   assert.is(manyStreams(1_024), 300)
 })
 
-many('the gateway refuses none of them for want of descriptors', () => {
+many('the gateway refuses none of them because descriptors run out', () => {
   for (const limit of [1_024, 4_096, 20_000, 65_536]) {
     const last = manyStreams(limit) * 2 + 100
     assert.not(new FileDescriptors(limit).leavesTooFew(last), String(limit))

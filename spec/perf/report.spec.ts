@@ -99,7 +99,7 @@ report('meets an upper bound from below and says what was not measured', () => {
   assert.is(judged(weighed(12), 'haproxy')?.state, 'not measured')
 })
 
-report('compares MCP with the better peer, and with nobody when one is not there', () => {
+report('compares MCP with the better peer, and with none when one is missing', () => {
   const called = (peers: readonly (readonly [PeerName, number])[]): Results =>
     new Map([['mcp-busy', new Map(peers.map(([peer, rate]) => [peer, { rate }]))]])
   const name = '32 in flight: calls/s, gateway'
