@@ -104,7 +104,7 @@ tracing('a file that is not a trace is reported once', () => {
   assert.equal(noteOf(''), { title: 'bad.jsonl is empty.', problems: [] })
   assert.equal(noteOf(`${SAMPLE_LINES[0]}\n{}\n`), {
     title: 'bad.jsonl: 1 line is not a trace event.',
-    problems: ['line 2 is no trace event'],
+    problems: ['line 2 is not a trace event'],
   })
   assert.is(noteOf(SAMPLE_LINES[0]!), null)
 })
