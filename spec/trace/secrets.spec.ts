@@ -208,12 +208,8 @@ secrets(
     const ok = answers.json(chatOf(1, 1), { 'set-cookie': `a=${S.setCookie}` })
     const get = async (path: string, fields = {}, status = 200): Promise<void> => {
       backend.answer(ok)
-      const response = await gateway.ask('', {
-        path,
-        method: 'GET',
-        fields: { ...HEADERS, ...fields },
-      })
-      assert.is(response.status, status, path)
+      const options = { path, method: 'GET', fields: { ...HEADERS, ...fields } }
+      assert.is((await gateway.ask('', options)).status, status, path)
     }
     await get(`/plain/a${QUERY}`)
     assert.is(lastHeaders(backend)['authorization'], HEADERS.authorization)
