@@ -5,6 +5,7 @@ import { isForUi } from './config/live/plan-extra-routes.ts'
 import type { Plan, PlannedListener, PlannedRoute } from './config/live/plan.ts'
 import type { MemoryPressure } from './core/byte-budgets.ts'
 import { errorStackOf, GatewayError, toGatewayError } from './core/errors.ts'
+import { NO_COST } from './core/exchange.ts'
 import type { Exchange } from './core/exchange.ts'
 import type { Log } from './core/log.ts'
 import type { RefusalCounter } from './core/refusal-counter.ts'
@@ -15,7 +16,6 @@ import { callWithRetry } from './forward/retry.ts'
 import { buildErrorReply } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { AccessLog, logPolicyAnswer, logTokenUsage } from './settle/access-log.ts'
-import { settleCharges } from './settle/backend-stats.ts'
 import type { BackendStats } from './settle/backend-stats.ts'
 import type { RequestMetrics } from './settle/request-metrics.ts'
 import type { TraceWatchers } from './trace/trace-watchers.ts'
@@ -164,7 +164,9 @@ export class RequestPipeline implements ExchangeHandler {
     // The worker that served the request settles it.
     if (exchange.forwarding.servedBy === 'another worker') return
     const { metrics, backendStats } = this.#options
-    settleCharges(exchange)
+    // Charges that are already settled ignore this.
+    const cost = exchange.forwarding.tokenCost ?? NO_COST
+    for (const charge of exchange.enforcement.charges) charge.settle(cost)
     const now = performance.now()
     metrics.count(exchange, now)
     backendStats.count(exchange)

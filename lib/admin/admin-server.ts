@@ -3,17 +3,17 @@
 
 import { existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import type { AdminAddress, ProcessConfig } from '../config/config-types.ts'
-import { hostOfAuthority, isLoopback } from '../core/addresses.ts'
+import { isLoopback } from '../core/addresses.ts'
 import { ListeningSockets } from '../core/listening-sockets.ts'
 import type { OpenedPort, PortAddress, SocketPath } from '../core/listening-sockets.ts'
 import type { RefusalCounter } from '../core/refusal-counter.ts'
 import type { EndpointTable, FallbackHandler } from './endpoint-types.ts'
-import { findCrossSiteRefusal } from './other-sites.ts'
-import type { BrowserHeader } from './other-sites.ts'
+import { checkAdminRequest } from './cross-site-guard.ts'
+import type { AdminExposure } from './cross-site-guard.ts'
 
 /** The name of an interface and the setting that holds its address. */
 export interface AdminInterface {
@@ -232,36 +232,6 @@ function bindsOf(address: AdminAddress): AdminBind[] {
       return [{ host, port, label, exposure, isOptional: false }]
     }
   }
-}
-
-/** `loopback`: only host names of this machine. `open`: bound to other addresses on purpose. `unix`: out of reach for pages. */
-export type AdminExposure = 'loopback' | 'open' | 'unix'
-
-export interface AdminRequest {
-  readonly method: string
-  /** Without the query, and resolved: it contains no `..`. */
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-}
-
-/**
- * Why a request is refused, or null. A web page can make the browser send requests to loopback, with a foreign Origin or
- * by DNS rebinding of its own name. `name` is the interface.
- */
-export function checkAdminRequest(
-  { method, path, headers }: AdminRequest,
-  exposure: AdminExposure,
-  name = 'the admin interface',
-): string | null {
-  const { host = '' } = headers
-  if (exposure === 'loopback' && host !== '' && !isLoopback(hostOfAuthority(host)))
-    return `forbidden: ${name} answers to loopback names only`
-  const header = (name: BrowserHeader): string | undefined => headers[name]?.toString()
-  return findCrossSiteRefusal(
-    { method, path, header },
-    name,
-    (origin) => origin === `http://${host}`,
-  )
 }
 
 /** Deletes a unix socket on which no process listens; any other file stays, and is an error. */

@@ -1,5 +1,5 @@
-// Applies a changed configuration while requests run: after a change of its files, or on SIGHUP. A configuration with
-// errors is logged and changes nothing.
+// Watches the configuration files and SIGHUP, loads a changed configuration and passes it to `Gateway.reload`, which puts
+// it in force. A configuration with errors is logged and changes nothing.
 
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'

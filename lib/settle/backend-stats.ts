@@ -1,6 +1,5 @@
 // Recent statistics per backend, for operators: number of requests, share of successful requests, and latency.
 
-import { NO_COST } from '../core/exchange.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Outcome } from '../core/types.ts'
 
@@ -60,12 +59,4 @@ export class BackendStats {
 
 function movingAverage(average: number | null, value: number): number {
   return average === null ? value : average + NEWEST_WEIGHT * (value - average)
-}
-
-/** Settles every open charge of an exchange with the known token cost, or with no cost. */
-export function settleCharges({
-  enforcement: { charges },
-  forwarding: { tokenCost },
-}: Exchange): void {
-  for (const charge of charges) charge.settle(tokenCost ?? NO_COST)
 }

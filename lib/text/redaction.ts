@@ -266,6 +266,26 @@ export function isSecretHeader(name: string, { headers }: Pick<SecretNames, 'hea
   return headers.has(name) || SECRET_HEADER.test(name)
 }
 
+/**
+ * Header values by name for a trace: a secret header becomes `<redacted>`, and `redactOther` redacts other values. A name
+ * that occurs several times has a list.
+ */
+export function redactHeaders(
+  fields: Iterable<readonly [name: string, value: string]>,
+  names: Pick<SecretNames, 'headers'>,
+  redactOther: (value: string) => string,
+): Record<string, string | readonly string[]> {
+  const redacted = new Map<string, string[]>()
+  for (const [name, value] of fields) {
+    const values = redacted.get(name) ?? []
+    values.push(isSecretHeader(name, names) ? REDACTED : redactOther(value))
+    redacted.set(name, values)
+  }
+  return Object.fromEntries(
+    [...redacted].map(([name, values]) => [name, values.length === 1 ? values[0]! : values]),
+  )
+}
+
 /** For a field of the configuration, or a header that it sets. */
 export function isSecretSetting(name: string, { headers }: Pick<SecretNames, 'headers'>): boolean {
   const lower = name.toLowerCase()

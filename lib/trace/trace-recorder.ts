@@ -26,7 +26,7 @@ import type { AuthorizationRule } from '../expressions/rules.ts'
 import { isSecretHeader, REDACTED, redactReason } from '../text/redaction.ts'
 import type { SecretNames } from '../text/redaction.ts'
 import { BodyCopy } from './trace-bodies.ts'
-import { describeRequestState, redactHeaders, RedactionCache } from './trace-request.ts'
+import { describeRequestState, RedactionCache } from './trace-request.ts'
 import type { TraceSettings } from './trace-request.ts'
 
 /** Receives the events of a trace; never slows the request down. */
@@ -88,7 +88,7 @@ export class TraceRecorder implements Trace, TracedCallOwner {
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void {
     const state = this.#requestState()
     const proxy = { ...(state['proxy'] as object | undefined), ...this.#durations() }
-    const response = { code: head.status, headers: redactHeaders(head, this.#redaction) }
+    const response = { code: head.status, headers: this.#redaction.redactHeaders(head) }
     const shownState = { ...state, response, proxy }
     this.emit({ type: 'responseSnapshot', stage, requestState: shownState }, { scope })
   }

@@ -10,9 +10,9 @@ import { EnvView } from '../expressions/exchange-view.ts'
 import { celToJson } from '../expressions/json-values.ts'
 import {
   isSecretGroup,
-  isSecretHeader,
   isSecretSetting,
   REDACTED,
+  redactHeaders,
   redactTarget,
   redactTexts,
   redactValue,
@@ -58,7 +58,7 @@ function describeRequest(
   const authority = sent.host ?? request.authority
   const scheme = source.secure ? 'https' : 'http'
   const target = redaction.redactTarget(request.target)
-  const headers = redactHeaders(request, redaction)
+  const headers = redaction.redactHeaders(request)
   return {
     method: request.method,
     uri: `${scheme}://${authority}${target}`,
@@ -71,19 +71,6 @@ function describeRequest(
     headers: sent.host == null ? headers : { ...headers, host: sent.host },
     startTime: new Date(performance.timeOrigin + startedAt).toISOString(),
   }
-}
-
-/** A string, or a list if a name occurs several times. */
-export function redactHeaders(fields: HeaderFields, redaction: RedactionCache): StateFields {
-  const redacted = new Map<string, string[]>()
-  for (const [name, value] of fields.entries()) {
-    const values = redacted.get(name) ?? []
-    values.push(isSecretHeader(name, redaction) ? REDACTED : redaction.redactValue(value))
-    redacted.set(name, values)
-  }
-  return Object.fromEntries(
-    [...redacted].map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
-  )
 }
 
 /** Claims have exact integers, which only `celToJson` preserves. Claim names are the user's, and may name a secret. */
@@ -142,6 +129,10 @@ export class RedactionCache implements SecretNames {
   constructor({ headers, parameters }: SecretNames) {
     this.headers = headers
     this.parameters = parameters
+  }
+
+  redactHeaders(fields: HeaderFields): Record<string, string | readonly string[]> {
+    return redactHeaders(fields.entries(), this, (value) => this.redactValue(value))
   }
 
   /** Redacts a path and query. */

@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { checkAdminRequest } from '../../lib/admin/admin-server.ts'
-import type { AdminExposure } from '../../lib/admin/admin-server.ts'
 import { isLoopback } from '../../lib/core/addresses.ts'
+import { checkAdminRequest } from '../../lib/admin/cross-site-guard.ts'
+import type { AdminExposure } from '../../lib/admin/cross-site-guard.ts'
 
 const guard = suite('admin/guard')
 

@@ -20,8 +20,8 @@ import {
   KeepAliveWriter,
 } from '../../text/sse-output.ts'
 import type { EventWriter, KeepAliveTiming } from '../../text/sse-output.ts'
-import { findCrossSiteRefusal } from '../other-sites.ts'
-import type { BrowserHeader } from '../other-sites.ts'
+import { findCrossSiteRefusal } from '../cross-site-guard.ts'
+import type { BrowserHeader } from '../cross-site-guard.ts'
 import type { UiPlace } from './page-api-types.ts'
 import { createErrorResponse } from './page-request.ts'
 import type { UiHeaders, UiRequest, UiResponse } from './page-request.ts'

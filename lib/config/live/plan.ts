@@ -1,4 +1,8 @@
 // Builds the plan of a checked configuration: route tables, compiled policies and pools. A plan never changes.
+// The backends of a route are nested: BackendWithPolicies runs the policies of a backend and calls one of
+//   HttpBackend                                                          a host; with token limits MeteredBackend before it
+//   LlmBackend → ProviderAttempts → BackendWithPolicies → ProviderBackend → HttpBackend      LLM providers
+//   McpBackend → McpGroup → session → target                             MCP servers
 
 import type { ByteBudget } from '../../core/byte-budgets.ts'
 import type { PortLimits } from '../../core/bounds.ts'

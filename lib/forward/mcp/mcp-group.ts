@@ -1,4 +1,5 @@
-// One MCP backend with its targets and client sessions. It outlives a config reload that does not change it.
+// One MCP backend with its targets and client sessions; finds a session only for the user who opened it. It outlives a
+// config reload that does not change it.
 
 import { randomUUID } from 'node:crypto'
 import type { ByteBudget, KeyedCounter } from '../../core/byte-budgets.ts'

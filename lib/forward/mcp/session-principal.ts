@@ -1,4 +1,4 @@
-// Identifies the authenticated user of an MCP session, so that a session id alone gives no access to it.
+// Builds the key of the authenticated user of a request; `McpGroup.find` compares it with the owner of the session.
 
 import type { ExchangeFacts } from '../../core/facts.ts'
 

@@ -1,6 +1,9 @@
-// Refuses requests that web pages of other sites make, by the headers that browsers add.
+// Protects the admin interface and the page from hostile web pages: refuses a Host that is not loopback (DNS rebinding),
+// foreign origins and requests of other sites.
 
 import { UI_PATH } from '../core/well-known-paths.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { hostOfAuthority, isLoopback } from '../core/addresses.ts'
 
 /** Headers that browsers set and pages cannot. */
 export type BrowserHeader = 'origin' | 'sec-fetch-site' | 'sec-fetch-mode' | 'sec-fetch-dest'
@@ -44,4 +47,34 @@ function isFollowedLink({ method, path, header }: BrowserRequest): boolean {
 /** Pages that other sites may link to; paths with data are never among them. */
 function isLinkablePath(path: string): boolean {
   return path === '/' || path === UI_PATH || path.startsWith(`${UI_PATH}/`)
+}
+
+/** `loopback`: only host names of this machine. `open`: bound to other addresses on purpose. `unix`: out of reach for pages. */
+export type AdminExposure = 'loopback' | 'open' | 'unix'
+
+export interface AdminRequest {
+  readonly method: string
+  /** Without the query, and resolved: it contains no `..`. */
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/**
+ * Why a request is refused, or null. A web page can make the browser send requests to loopback, with a foreign Origin or
+ * by DNS rebinding of its own name. `name` is the interface.
+ */
+export function checkAdminRequest(
+  { method, path, headers }: AdminRequest,
+  exposure: AdminExposure,
+  name = 'the admin interface',
+): string | null {
+  const { host = '' } = headers
+  if (exposure === 'loopback' && host !== '' && !isLoopback(hostOfAuthority(host)))
+    return `forbidden: ${name} answers to loopback names only`
+  const header = (name: BrowserHeader): string | undefined => headers[name]?.toString()
+  return findCrossSiteRefusal(
+    { method, path, header },
+    name,
+    (origin) => origin === `http://${host}`,
+  )
 }
