@@ -12,7 +12,7 @@ import type { RefusalCounter } from './core/refusal-counter.ts'
 import { PendingCounter } from './core/scheduling.ts'
 import type { Backend, ExchangeHandler, Reply, Verdict } from './core/types.ts'
 import { admit, enforce } from './enforce/run-policies.ts'
-import { callWithRetry } from './forward/retry.ts'
+import { callBackend, callWithRetry } from './forward/retry.ts'
 import { buildErrorReply } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { AccessLog, logPolicyAnswer, logTokenUsage } from './settle/access-log.ts'
@@ -86,7 +86,7 @@ export class RequestPipeline implements ExchangeHandler {
     const route = found.value
     choice.routeKey = route.key
     choice.matchedPrefix = found.prefix
-    choice.policies = route.allPolicies
+    choice.tokenPolicies = route.tokenPolicies
     choice.errorFormat = route.errorFormat
     exchange.enforcement.responsePolicies = route.allPolicies
     trace?.recordPolicies('route', route.describePolicies())
@@ -106,17 +106,13 @@ export class RequestPipeline implements ExchangeHandler {
 
   #forward(exchange: Exchange, route: PlannedRoute): void {
     exchange.phase = 'forward'
-    exchange.forwarding.calledAt = performance.now()
     exchange.trace?.snapshotRequest('route policies')
-    if (route.retry !== null)
-      return callWithRetry(exchange, route.retry, () => chooseBackend(exchange, route), this.#log)
-    const backend = chooseBackend(exchange, route)
-    exchange.forwarding.endpoint = backend.endpoint
-    backend.call(exchange, exchange)
+    if (route.retry === null) return callBackend(exchange, chooseBackend(exchange, route))
+    callWithRetry(exchange, route.retry, () => chooseBackend(exchange, route), this.#log)
   }
 
   admit(exchange: Exchange, estimate: number): Verdict {
-    return admit(exchange, exchange.choice.policies, estimate)
+    return admit(exchange, exchange.choice.tokenPolicies, estimate)
   }
 
   onReply(exchange: Exchange, reply: Reply): void {

@@ -43,8 +43,8 @@ export function loadConfig(
 /** The source texts of a configuration, which contain secrets; another process can build the same configuration from them. */
 export interface ConfigTexts {
   readonly inputs: ConfigInputs
-  /** Texts of the files that the configuration refers to, by absolute path. */
-  readonly namedFiles: readonly (readonly [string, string])[]
+  /** Texts of the files that the configuration refers to, by absolute path. Workers of another version read this name. */
+  readonly named: readonly (readonly [string, string])[]
 }
 
 /** Stored outside Config, so that no dump of a Config shows the texts. */
@@ -58,10 +58,10 @@ export function configTextsOf(config: Config): ConfigTexts {
 
 /** Builds a configuration from texts that were read before, without reading files again. */
 export function loadFromTexts(
-  { inputs, namedFiles }: ConfigTexts,
+  { inputs, named }: ConfigTexts,
   env: EnvironmentVariables = process.env,
 ): Config {
-  return buildConfig(inputs, new Map(namedFiles), { env })
+  return buildConfig(inputs, new Map(named), { env })
 }
 
 export interface ConfigParseOptions {
@@ -107,7 +107,7 @@ function buildConfig(
     folders,
     resources: attachResources(resources, gateways),
   })
-  TEXTS_BY_CONFIG.set(config, { inputs, namedFiles: [...namedFiles] })
+  TEXTS_BY_CONFIG.set(config, { inputs, named: [...namedFiles] })
   return config
 }
 

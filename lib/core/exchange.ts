@@ -32,7 +32,12 @@ export interface PresentedCredential {
 /** The stage that works on the exchange. */
 export type ExchangePhase = 'choose' | 'forward' | 'relay' | 'settled'
 
-/** The listener, route and backend of a request. Written by `serve.ts`. */
+// Shared by all exchanges, so that an exchange does not allocate lists that most leave empty.
+const NO_POLICIES: readonly Policy[] = []
+const NO_CREDENTIALS: readonly PresentedCredential[] = []
+const NO_HEADERS: readonly (readonly [name: string, value: string])[] = []
+
+/** The listener, route and backend of a request. Written by `serve.ts`; an LLM backend refines the error format. */
 class Choice {
   /** Empty until a listener is chosen. */
   listenerKey = ''
@@ -40,18 +45,18 @@ class Choice {
   routeKey = ''
   /** The path prefix that the route matched, for policies that replace it. */
   matchedPrefix = ''
-  /** The policies of the gateway and of the route, in the order in which they run. */
-  policies: readonly Policy[] = []
+  /** The policies of the route that run when the request body is known. */
+  tokenPolicies: readonly Policy[] = NO_POLICIES
   /** The form in which errors are sent to this client. */
   errorFormat: ErrorFormat = 'text'
   /** Null until a backend is picked. */
   backend: BackendFacts | null = null
 }
 
-/** What policies decided. Written by the policies in `enforce/` and by what runs them. */
+/** What policies decided. Written by `enforce/`; `responsePolicies` also when a listener, route or backend is chosen. */
 class Enforcement {
   /** Policies that may change the response, in the order in which they ran. */
-  responsePolicies: readonly Policy[] = []
+  responsePolicies: readonly Policy[] = NO_POLICIES
   /** The policy that answered the request; empty if none did. */
   answeringPolicy = ''
   /** The class of a refusal, for the log; empty if the request was not refused. */
@@ -63,16 +68,16 @@ class Enforcement {
   /** The Origin that `cors` accepted; a later policy may remove the header itself. */
   allowedOrigin = ''
   /** Credentials that were verified and removed from the request; `backendAuth` may pass them on. */
-  verifiedCredentials: readonly PresentedCredential[] = []
+  verifiedCredentials: readonly PresentedCredential[] = NO_CREDENTIALS
   /** What is left of the tightest limit so far. */
   allowance: Allowance | null = null
   /** Headers that a rate limit service adds to the response. */
-  rateLimitHeaders: readonly (readonly [name: string, value: string])[] = []
+  rateLimitHeaders: readonly (readonly [name: string, value: string])[] = NO_HEADERS
   /** Tokens charged at admission; settled at the latest with the exchange. */
   charges: readonly Charge[] = NO_CHARGES
 }
 
-/** How the request is sent to backends. Written by `forward/`. */
+/** How the request is sent to backends, or to another worker. Written by `forward/` and `processes/peer-workers.ts`. */
 class Forwarding {
   /** Address of the backend: host:port, or the names of MCP targets. */
   endpoint = ''
@@ -129,14 +134,14 @@ export class Exchange {
     request: RequestHead,
     body: Body,
     client: ExchangeClient,
-    steps: ExchangeHandler,
+    handler: ExchangeHandler,
   ) {
     this.source = source
     this.request = request
     this.originalTarget = request.target
     this.body = body
     this.client = client
-    this.handler = steps
+    this.handler = handler
   }
 
   /** A response is being sent, or the client is gone: work that was still pending has nothing to add. */

@@ -132,7 +132,9 @@ function flagName(flag: string): string {
 }
 
 function spells({ name, short, alias }: Option, word: string): boolean {
-  const spellings = [`--${name}`, `-${short}`, `--${alias}`, `-${alias}`]
+  const spellings = [`--${name}`]
+  if (short !== undefined) spellings.push(`-${short}`)
+  if (alias !== undefined) spellings.push(`--${alias}`, `-${alias}`)
   return spellings.includes(flagName(word))
 }
 

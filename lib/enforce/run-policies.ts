@@ -72,10 +72,10 @@ function statusOf(reply: Reply | undefined): number | null {
 export function admit(exchange: Exchange, policies: readonly Policy[], estimate: number): Verdict {
   const { enforcement } = exchange
   const before = enforcement.charges.length
-  const isLate = exchange.isAnswered
   const refundIfRefused = (reply: Reply | undefined): Reply | undefined => {
     if (reply === undefined) return undefined
-    if (!isLate) enforcement.answeringPolicy = 'tokenLimit'
+    // A refusal after the response, or after the client has left, has no effect.
+    if (!exchange.isAnswered) enforcement.answeringPolicy = 'tokenLimit'
     for (const charge of enforcement.charges.slice(before)) charge.settle(NO_COST)
     enforcement.charges = enforcement.charges.slice(0, before)
     return reply

@@ -8,38 +8,46 @@ import type { Log } from '../core/log.ts'
 import type { Attempt, Backend, Reply } from '../core/types.ts'
 import { ReplayBody } from './replay-body.ts'
 
-/** `chooseBackend` is called once for each attempt. */
+/** Calls a backend once. */
+export function callBackend(exchange: Exchange, backend: Backend): void {
+  exchange.forwarding.calledAt = performance.now()
+  exchange.forwarding.endpoint = backend.endpoint
+  backend.call(exchange, exchange)
+}
+
+/** Calls a backend, and again after a failure; `chooseBackend` is called once for each attempt. */
 export function callWithRetry(
   exchange: Exchange,
   retry: RetryConfig,
-  selectBackend: () => Backend,
+  chooseBackend: () => Backend,
   log: Log,
 ): void {
-  new RetryAttempts(exchange, retry, selectBackend, log).callNextBackend()
+  exchange.forwarding.calledAt = performance.now()
+  new RetryAttempts(exchange, retry, chooseBackend, log).callNextBackend()
 }
 
 class RetryAttempts implements Attempt {
   readonly body: ReplayBody
   readonly #exchange: Exchange
   readonly #retry: RetryConfig
-  readonly #selectBackend: () => Backend
+  readonly #chooseBackend: () => Backend
   readonly #restoreRequest: () => void
   readonly #log: Log
   #attemptCount = 0
 
-  constructor(exchange: Exchange, retry: RetryConfig, selectBackend: () => Backend, log: Log) {
+  constructor(exchange: Exchange, retry: RetryConfig, chooseBackend: () => Backend, log: Log) {
     this.#log = log
     this.#exchange = exchange
     this.#retry = retry
-    this.#selectBackend = selectBackend
+    this.#chooseBackend = chooseBackend
     this.body = new ReplayBody(exchange.body)
-    this.#restoreRequest = restoreRequest(exchange)
+    this.#restoreRequest = saveRequestState(exchange)
     exchange.forwarding.replayBuffer = this.body
   }
 
   callNextBackend(): void {
     const exchange = this.#exchange
-    const backend = this.#selectBackend()
+    const backend = this.#chooseBackend()
     if (this.#attemptCount++ > 0) {
       this.#restoreRequest()
       exchange.request.set('x-retry-attempt', String(this.#attemptCount - 1))
@@ -96,7 +104,7 @@ class RetryAttempts implements Attempt {
 }
 
 /** Returns a function that undoes the changes of one backend's policies, such as its credential, before the next attempt. */
-export function restoreRequest(exchange: Exchange): () => void {
+export function saveRequestState(exchange: Exchange): () => void {
   const { request, facts } = exchange
   const { responsePolicies } = exchange.enforcement
   const restore = request.saveState()

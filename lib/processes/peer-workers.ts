@@ -142,7 +142,7 @@ export class PeerWorkers implements PeerConnections {
       to,
       port,
       unread: unread.toString('base64'),
-      handoverCount,
+      moves: handoverCount,
     }
     this.#context.link.notify(HANDOVER_OFFER, message, handle)
   }
@@ -178,16 +178,13 @@ export class PeerWorkers implements PeerConnections {
     if (handle !== undefined) closeHandle(handle)
   }
 
-  #adopt(
-    { number, port, unread, handoverCount }: HandoverMessage,
-    handle: SendHandle | undefined,
-  ): void {
+  #adopt({ number, port, unread, moves }: HandoverMessage, handle: SendHandle | undefined): void {
     this.#context.link.notify(HANDOVER_ACCEPTED, number)
     if (handle === undefined) return
     this.#options.adoptConnection(port, {
       handle,
       unread: Buffer.from(unread, 'base64'),
-      handoverCount,
+      handoverCount: moves,
     })
   }
 

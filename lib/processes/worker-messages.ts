@@ -85,6 +85,6 @@ export interface HandoverMessage {
   readonly port: number
   /** Bytes that were read and not processed, in base64. */
   readonly unread: string
-  /** How often the connection was handed over, including this time. */
-  readonly handoverCount: number
+  /** How often the connection was handed over, including this time. Workers of another version read this name. */
+  readonly moves: number
 }

@@ -114,7 +114,7 @@ inputs('give the same configuration from their texts after all files are deleted
   const texts = JSON.parse(JSON.stringify(configTextsOf(config))) as ReturnType<
     typeof configTextsOf
   >
-  assert.is(texts.namedFiles.length, 1)
+  assert.is(texts.named.length, 1)
   assert.equal(loadFromTexts(texts, {}), config)
 })
 

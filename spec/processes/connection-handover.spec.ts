@@ -48,7 +48,7 @@ class Worker {
   }
 
   give(to: string, handle: FakeHandle): void {
-    const given: HandoverMessage = { number: 7, to, port: 80, unread: 'R0VU', handoverCount: 1 }
+    const given: HandoverMessage = { number: 7, to, port: 80, unread: 'R0VU', moves: 1 }
     this.#link.notify(HANDOVER_OFFER, given, handle as unknown as SendHandle)
   }
 
@@ -88,8 +88,8 @@ test('delivers a connection to its target, and closes it here when the target ha
   await quiet()
   assert.is(two.taken.length, 1)
   assert.is(two.taken[0]!.handle, handle)
-  const { port, unread, handoverCount } = two.taken[0]!.given
-  assert.equal({ port, unread, moves: handoverCount }, { port: 80, unread: 'R0VU', moves: 1 })
+  const { port, unread, moves } = two.taken[0]!.given
+  assert.equal({ port, unread, moves }, { port: 80, unread: 'R0VU', moves: 1 })
   assert.is(handle.closed, 0, 'it may still be on its way')
   assert.equal(one.given, [])
   two.take()

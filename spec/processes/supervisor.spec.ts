@@ -38,7 +38,7 @@ interface Scene {
 }
 
 function written(behaviour: string): ConfigTexts {
-  return { inputs: [], namedFiles: [['', behaviour]] } as unknown as ConfigTexts
+  return { inputs: [], named: [['', behaviour]] } as unknown as ConfigTexts
 }
 
 function scene(behaviour: string, killGrace = KILL_GRACE): Scene {

@@ -19,7 +19,7 @@ worker.after.each(() => stage.clear())
 function start(behaviour: string, more: Partial<WorkerOptions> = {}): WorkerProcess {
   const program = [childFile('worker')]
   const started = new WorkerProcess({ slot: 7, epoch: 2 }, { folder: FOLDER, program, ...more })
-  started.link.on(CONFIG_MESSAGE, () => ({ begun: { namedFiles: [['', behaviour]] }, now: null }))
+  started.link.on(CONFIG_MESSAGE, () => ({ begun: { named: [['', behaviour]] }, now: null }))
   stage.add({ close: () => started.kill() })
   return started
 }

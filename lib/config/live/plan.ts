@@ -55,6 +55,8 @@ export interface PlannedRoute {
   readonly policies: readonly Policy[]
   /** The policies of the listener and of the route: all that process the response. */
   readonly allPolicies: readonly Policy[]
+  /** The policies that run when the request body is known. */
+  readonly tokenPolicies: readonly Policy[]
   readonly backends: WeightedPicker<PlannedBackend>
   /** The configured policies, for traces. */
   readonly describePolicies: () => object
@@ -248,6 +250,7 @@ class Planner {
       policies,
       describePolicies: () => this.#formatter.formatFields({ ...route.policies, localRateLimit }),
       allPolicies: [...listenerPolicies, ...policies],
+      tokenPolicies: policies.filter(({ admit }) => admit !== undefined),
       errorFormat: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
       retry,
@@ -273,6 +276,7 @@ class Planner {
       policies,
       describePolicies: () => this.#formatter.formatFields({ ...uiPolicies }),
       allPolicies: [...context.policies, ...policies],
+      tokenPolicies: [],
       errorFormat: 'text',
       timeout: 0,
       retry: null,

@@ -12,7 +12,7 @@ import { EMPTY_BODY } from '../../core/replies.ts'
 import type { Attempt, Body, Reply, TokenCost } from '../../core/types.ts'
 import { TappedBody } from '../../http/tapped-body.ts'
 import { isEventStream } from '../../text/sse-reader.ts'
-import { restoreRequest } from '../retry.ts'
+import { saveRequestState } from '../retry.ts'
 import type { BodyEdits, PromptFacts } from './llm-call-types.ts'
 import { essenceOf, isJsonFormat, isJsonType, needsUsageOption } from './llm-formats.ts'
 import type { FormatTable } from './llm-formats.ts'
@@ -72,7 +72,7 @@ export class ProviderAttempts implements Attempt {
     this.#plan = plan
     const { path, query } = exchange.request
     this.#clientTarget = { path, query }
-    this.#restoreRequest = restoreRequest(exchange)
+    this.#restoreRequest = saveRequestState(exchange)
   }
 
   get body(): Body {

@@ -80,8 +80,18 @@ function buildProviderPath(entry: AiEntry, target: LlmRequestTarget): ProviderPa
   return buildNativePath(provider, target, tail)
 }
 
-/** Whether a provider has a path for a format; only custom providers list their formats. */
+const MOCK_FORMATS: readonly LlmFormat[] = [
+  'completions',
+  'messages',
+  'models',
+  'anthropicTokenCount',
+  'detect',
+  'passthrough',
+]
+
+/** Whether a provider has a path for a format; besides the mock, only custom providers list their formats. */
 export function supportsFormat(provider: AiProvider, format: LlmFormat): boolean {
+  if (provider.kind === 'mock') return MOCK_FORMATS.includes(format)
   if (provider.kind !== 'custom') return true
   return provider.formats.some(({ type }) => type === format || type === 'detect')
 }

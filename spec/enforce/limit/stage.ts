@@ -79,7 +79,7 @@ async function said(exchange: Exchange, limited: Limited, verdict: Verdict): Pro
 /** Runs the policies of `choice` when the body is known, and does nothing else. */
 const IDLE: ExchangeHandler = {
   serve() {},
-  admit: (exchange, estimate) => admit(exchange, exchange.choice.policies, estimate),
+  admit: (exchange, estimate) => admit(exchange, exchange.choice.tokenPolicies, estimate),
   onReply() {},
   onFailure() {},
   onSettled() {},

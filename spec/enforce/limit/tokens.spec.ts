@@ -274,7 +274,7 @@ tokens('of a request admitted as free are charged when its response reports a co
   for (const phase of ['relay', 'settled'] as const) {
     const exchange = of(phase)
     exchange.phase = phase
-    exchange.choice.policies = [limit.meter]
+    exchange.choice.tokenPolicies = [limit.meter]
     chargeLate(exchange, { input: 30, output: 25, basis: 'counted' })
   }
   await called(rls, 4)
@@ -282,12 +282,12 @@ tokens('of a request admitted as free are charged when its response reports a co
 
   const beyond = of('relay')
   beyond.phase = 'relay'
-  beyond.choice.policies = [limit.meter]
+  beyond.choice.tokenPolicies = [limit.meter]
   chargeLate(beyond, { input: 60, output: 0, basis: 'counted' })
   await called(rls, 6)
   const spent = of('relay')
   spent.phase = 'relay'
-  spent.choice.policies = [limit.meter]
+  spent.choice.tokenPolicies = [limit.meter]
   chargeLate(spent, { input: 60, output: 0, basis: 'counted' })
   await called(rls, 7)
   assert.is(await limit.admit(of('relay'), 1), '429 rate limit exceeded')

@@ -42,6 +42,6 @@ if (behaviour === 'refuse') await link.request(FAILED_MESSAGE, `${slot} refuses`
 else if (behaviour !== 'silent') link.notify(READY_MESSAGE, null)
 if (behaviour === 'refuse' || behaviour === 'fall') process.exit(3)
 
-function wordOf({ namedFiles }: ConfigTexts): string {
-  return namedFiles[0]?.[1] ?? ''
+function wordOf({ named }: ConfigTexts): string {
+  return named[0]?.[1] ?? ''
 }
