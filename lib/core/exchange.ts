@@ -129,14 +129,14 @@ export class Exchange {
     request: RequestHead,
     body: Body,
     client: ExchangeClient,
-    steps: ExchangeHandler,
+    handler: ExchangeHandler,
   ) {
     this.source = source
     this.request = request
     this.originalTarget = request.target
     this.body = body
     this.client = client
-    this.handler = steps
+    this.handler = handler
   }
 
   /** A response is being sent, or the client is gone: work that was still pending has nothing to add. */
