@@ -21,7 +21,7 @@ export interface AdmissionPort {
   readonly open: number
 }
 
-/** The least time between two calls of `freeDescriptors`. */
+/** The minimum time between two calls of `freeDescriptors`. */
 const FREE_INTERVAL_MS = 1_000
 
 export class ConnectionAdmission {
@@ -106,7 +106,7 @@ export const MAX_REFUSAL_REPLIES = 16
 
 /** From accepting the connection to its end: reading the request, sending the reply, the client's close. */
 const REFUSAL_DEADLINE_MS = 1_000
-/** The most bytes read from a refused client. */
+/** The maximum of bytes that are read from a refused client. */
 const MAX_REFUSED_BYTES = 65_536
 
 /** An empty SETTINGS frame, and a GOAWAY with ENHANCE_YOUR_CALM before the first stream. */

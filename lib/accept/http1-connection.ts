@@ -59,7 +59,7 @@ export class Http1Connection
   /** The HTTP version of the request in progress on this connection. */
   #version: HttpVersion = 'HTTP/1.1'
   /** Whether another request may follow the one in progress. */
-  #keepsAlive = true
+  #isPersistent = true
   #requestCount = 0
   readonly #fairQueue = new FairQueue()
   /** From the configuration that the request in progress started with. */
@@ -122,7 +122,7 @@ export class Http1Connection
    * may send one more request.
    */
   drain(mode: DrainMode): void {
-    this.#keepsAlive = false
+    this.#isPersistent = false
     if (this.#state !== 'idle' && this.#state !== 'head') return
     if (mode === 'linger') {
       if (this.#state === 'idle') this.#readDeadline = this.#listener.connections.now + LINGER_MS
@@ -200,7 +200,7 @@ export class Http1Connection
   }
 
   fault(error: GatewayError): void {
-    this.#keepsAlive = false
+    this.#isPersistent = false
     if (this.#exchange === null) this.#startExchange(RequestHead.unreadable('HTTP/1.1'))
     this.#exchange?.fail(error)
   }
@@ -226,10 +226,10 @@ export class Http1Connection
     if (tunnel !== null) return this.#upgrade(head, reply.body, tunnel)
     // A request body without a reader must be skipped, or the next head could not be found.
     const isRead = this.#reader.isStarted || this.#reader.skipBody()
-    if (!keepAlive || !isRead || this.#listener.isDraining) this.#keepsAlive = false
+    if (!keepAlive || !isRead || this.#listener.isDraining) this.#isPersistent = false
     const mode = selectResponseMode(reply, method, this.#version)
-    if (applyResponseFraming(reply, mode, this.#version) === 'by close') this.#keepsAlive = false
-    const text = formatResponseHead(head, this.#version, this.#keepsAlive ? 'keep' : 'close')
+    if (applyResponseFraming(reply, mode, this.#version) === 'by close') this.#isPersistent = false
+    const text = formatResponseHead(head, this.#version, this.#isPersistent ? 'keep' : 'close')
     const form = this.#version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode
     this.#writer.send(text, reply.body, form)
   }
@@ -238,7 +238,7 @@ export class Http1Connection
     const exchange = this.#exchange
     this.#exchange = null
     exchange?.settle('complete')
-    if (!this.#keepsAlive || this.#reader.state !== 'over' || this.#listener.isDraining)
+    if (!this.#isPersistent || this.#reader.state !== 'over' || this.#listener.isDraining)
       return this.#close()
     this.#setState('idle')
     this.#readDeadline = this.#listener.connections.now + this.#listener.limits.keepAliveTimeout
@@ -266,7 +266,7 @@ export class Http1Connection
   sweep(now: number): void {
     if (this.#writeDeadline !== 0 && now > this.#writeDeadline) return this.#expireWrite()
     if (this.#readDeadline === 0) return
-    if (this.#reader.state === 'body' && this.#maySendNothing) return this.#restartBodyTimeout()
+    if (this.#reader.state === 'body' && this.#mayPauseBody) return this.#restartBodyTimeout()
     if (now <= this.#readDeadline) return
     this.#readDeadline = 0
     if (this.#state === 'closing') return this.#wire.destroy()
@@ -277,13 +277,13 @@ export class Http1Connection
       this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
-  /** One request is answered, and the next one is not read yet. */
+  /** The response to one request is sent, and the next request is not read yet. */
   get #isBetweenRequests(): boolean {
     return this.#state === 'idle' && this.#reader.state === 'over'
   }
 
-  /** The client may pause its body while the backend does not take it, and after the response has started. */
-  get #maySendNothing(): boolean {
+  /** The client may pause its body while the backend does not read it, and after the response has started. */
+  get #mayPauseBody(): boolean {
     return this.#reader.isWaiting || this.#exchange?.phase === 'relay'
   }
 
@@ -340,7 +340,7 @@ export class Http1Connection
 
   #upgrade(head: ResponseHead, body: Body, tunnel: Tunnel): void {
     this.#setState('tunnel')
-    this.#keepsAlive = false
+    this.#isPersistent = false
     this.#readDeadline = 0
     this.#writer.send(formatUpgradeHead(head), body, 'content')
     this.#reader.becomeTunnel()

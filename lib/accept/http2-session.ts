@@ -13,8 +13,8 @@ import type { ClientConnection, ConnectionListener } from './connection-listener
 import { Http2ServerStream, MAX_PSEUDO_FIELDS } from './http2-stream.ts'
 
 /**
- * What a client may send on one stream before the gateway reads it. Node reopens the connection's window at once, so all
- * streams together have no such bound: a connection can hold this times `maxStreams`.
+ * Bytes that a client may send on one stream before the gateway reads them. Node reopens the connection's window at once,
+ * so all streams together have no such bound: a connection can hold this times `maxStreams`.
  */
 const STREAM_WINDOW = 65_535
 /** The most bytes in flight on a connection, independent of the sum of its streams' windows. */
@@ -140,12 +140,12 @@ export class Http2Connection implements ClientConnection {
 
   /** Node handles control frames internally: a flood of them is visible only as bytes on the socket. */
   #isFlooding(now: number): boolean {
-    let used = this.#usefulBytes + this.bytesOut
-    for (const stream of this.#streams) used += usefulBytesOf(stream)
-    return this.#floodDetector.countIdleBytes(
+    let useful = this.#usefulBytes + this.bytesOut
+    for (const stream of this.#streams) useful += usefulBytesOf(stream)
+    return this.#floodDetector.countUselessBytes(
       now,
       this.bytesIn,
-      used,
+      useful,
       this.#streams.size * STREAM_WINDOW,
     )
   }
@@ -187,7 +187,7 @@ const ABANDONED_PER_SECOND = 30
 const USELESS_BURST = 1_048_576
 const USELESS_PER_SECOND = 65_536
 
-/** Counts streams abandoned before their response, and bytes that are neither part of a head nor of a body. */
+/** Counts streams abandoned before their response, and bytes that are part of neither a head nor a body. */
 export class FloodDetector {
   #abandonable = ABANDONED_BURST
   #abandonedAt: number
@@ -213,7 +213,7 @@ export class FloodDetector {
    * True if the client sent too many useless bytes. `received` and `useful` are sums since the connection opened,
    * `unread` is the most that can be received and not yet counted as useful.
    */
-  countIdleBytes(now: number, received: number, useful: number, unread: number): boolean {
+  countUselessBytes(now: number, received: number, useful: number, unread: number): boolean {
     const added = received - this.#received - (useful - this.#useful)
     const allowance = ((now - this.#checkedAt) / 1000) * USELESS_PER_SECOND
     this.#useless = Math.max(0, this.#useless + added - allowance)

@@ -101,7 +101,7 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
     this.#body.updateUnreadCount()
     if (this.#writeDeadline !== 0 && now > this.#writeDeadline) return this.#expireWrite()
     if (this.#readDeadline === 0) return
-    if (this.#state === 'open' && this.#maySendNothing) return this.#restartBodyTimeout()
+    if (this.#state === 'open' && this.#mayPauseBody) return this.#restartBodyTimeout()
     if (now <= this.#readDeadline) return
     if (this.#state === 'over') return this.#endUpload()
     this.#exchange.fail(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
@@ -194,8 +194,8 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
     return this.#stream.destroyed || this.#stream.closed
   }
 
-  /** The client may pause its body while the backend does not take it, and after the response has started. */
-  get #maySendNothing(): boolean {
+  /** The client may pause its body while the backend does not read it, and after the response has started. */
+  get #mayPauseBody(): boolean {
     return this.#body.isWaiting || this.#exchange.phase === 'relay'
   }
 

@@ -55,7 +55,7 @@ export class Listener implements ConnectionListener, AdmissionPort {
   #state: 'open' | 'lingering' | 'draining' | 'closed' = 'open'
   /** TLS handshakes in progress. */
   #handshakes = 0
-  #onHandshakesOver: (() => void) | null = null
+  #onHandshakesDone: (() => void) | null = null
   #lastConnectionId = 0
   #accepted = 0
   #open = 0
@@ -117,7 +117,7 @@ export class Listener implements ConnectionListener, AdmissionPort {
     this.#opened?.close()
     for (const connection of this.connections.members) connection.drain(mode)
     if (mode === 'linger' && this.#handshakes > 0)
-      await new Promise<void>((resolve) => (this.#onHandshakesOver = resolve))
+      await new Promise<void>((resolve) => (this.#onHandshakesDone = resolve))
     await this.connections.whenEmpty()
   }
 
@@ -235,7 +235,7 @@ export class Listener implements ConnectionListener, AdmissionPort {
 
   #endHandshake(): void {
     this.#handshakes--
-    if (this.#handshakes === 0) this.#onHandshakesOver?.()
+    if (this.#handshakes === 0) this.#onHandshakesDone?.()
   }
 
   #release(source: ClientAddress): void {

@@ -1,4 +1,4 @@
-// The endpoints of the admin interface and of readiness, with the index page.
+// The endpoints of the admin interface with its index page, and the readiness endpoint.
 
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import type { Log } from '../core/log.ts'
@@ -51,7 +51,7 @@ const INDEX_ROWS: readonly (readonly [path: string, methods: string, description
     'trace of the next request; <code>?expression=</code> selects the request',
   ],
   ['/logging', 'GET, POST', 'log filter; POST <code>?level=info,mcp=debug</code> changes it'],
-  ['/memory', 'GET', 'memory of the process, and counts of what uses it'],
+  ['/memory', 'GET', 'memory of the process, and counts of objects that use it'],
   ['/debug/pprof/profile', 'GET', 'CPU profile; <code>?seconds=10&amp;frequency=100</code>'],
   ['/debug/pprof/heap', 'GET', 'heap profile of live objects'],
   ['/debug/tasks', 'GET', 'open connections, requests, sessions and child processes'],
@@ -59,7 +59,7 @@ const INDEX_ROWS: readonly (readonly [path: string, methods: string, description
   [UI_PATH, 'GET', 'web UI: configuration, traffic, traces and logs'],
 ]
 
-/** The index page; endpoints that this platform lacks are left out. */
+/** The index page; endpoints that are not available on this platform are left out. */
 export function createIndexEndpoints(others: EndpointTable): EndpointTable {
   const rows = INDEX_ROWS.filter(([path]) => path === UI_PATH || others[path] !== undefined)
   const index = renderPage(
@@ -69,7 +69,7 @@ export function createIndexEndpoints(others: EndpointTable): EndpointTable {
   return { '/': { GET: (_request, response) => sendHtml(response, index) } }
 }
 
-/** Begins the graceful shutdown when the response is sent or its connection closed. */
+/** Begins the graceful shutdown when the response is sent or its connection is closed. */
 export function createQuitEndpoints(quit: () => void): EndpointTable {
   return {
     '/quitquitquit': {
@@ -107,7 +107,7 @@ function createMemoryEndpoints(live: () => LiveSnapshot): EndpointTable {
   }
 }
 
-/** /memory: memory of the process, V8's heap statistics, and counts of what uses memory. */
+/** /memory: memory of the process, V8's heap statistics, and counts of objects that use memory. */
 export function describeMemory(live: LiveSnapshot): unknown {
   return { captured_at_unix_ms: Date.now(), ...describeProcessMemory(), counts: countsOf(live) }
 }
@@ -144,7 +144,7 @@ export type Readiness = 'starting' | 'ready' | 'draining'
 export function createReadinessEndpoints(state: () => Readiness): EndpointTable {
   const handle: EndpointHandler = (_request, response) => {
     const now = state()
-    // A cache must not answer a probe.
+    // Health checks must not be answered from a cache.
     response.setHeader('cache-control', 'no-store')
     if (now === 'ready') sendText(response, 200, 'ready')
     else sendText(response, 503, `not ready: ${now}`)

@@ -41,7 +41,7 @@ export interface ConfigDumpSource {
   readonly limits: readonly LimitStatus[]
   /** By backend key; null for a backend that got no request yet. */
   readonly statusOf: (key: string) => BackendStatus | null
-  /** Why the last reload was refused; null when it was accepted. */
+  /** Why the last reload was refused; null if it was accepted. */
   readonly refusal: { readonly at: Date; readonly problems: readonly string[] } | null
 }
 
@@ -99,7 +99,7 @@ class ConfigDumpBuilder {
       protocol: listeners.some(({ tls }) => tls !== null) ? 'tls' : 'http',
       tunnelProtocol: 'direct',
       mode: 'standard',
-      listeners: byKey(listeners, (listener) => this.#listener(listener, name)),
+      listeners: describeByKey(listeners, (listener) => this.#listener(listener, name)),
       inlinePolicies: this.#policies({}, limits),
     }
   }
@@ -113,7 +113,7 @@ class ConfigDumpBuilder {
       listenerName: name,
       hostname,
       protocol: tls === null ? protocol : { [protocol]: this.#parts.formatTls(tls) },
-      routes: byKey(routes, (route) => this.#route(route)),
+      routes: describeByKey(routes, (route) => this.#route(route)),
       inlinePolicies: this.#policies(policies, []),
     }
   }
@@ -137,9 +137,9 @@ class ConfigDumpBuilder {
     const { key, keys, shared, tightest, ...limit } = rest
     const { remaining, reset } = shared
     if (key === null) return this.#formatter.formatFields({ ...limit, remaining, reset })
-    const values = tightest.map((one) => ({
-      key: this.#formatter.formatKeyValue(key, one.key),
-      remaining: one.remaining,
+    const values = tightest.map((bucket) => ({
+      key: this.#formatter.formatKeyValue(key, bucket.key),
+      remaining: bucket.remaining,
     }))
     const shown = this.#formatter.formatFields({ ...limit, key, reset, keys })
     return { ...shown, remaining: { shared: remaining, tightest: values } }
@@ -171,9 +171,9 @@ function roundOrNull(value: number | null): number | null {
   return value === null ? null : Number(value.toFixed(3))
 }
 
-function byKey<T extends { readonly key: string }>(
+function describeByKey<T extends { readonly key: string }>(
   items: readonly T[],
-  view: (item: T) => unknown,
+  describe: (item: T) => unknown,
 ): Record<string, unknown> {
-  return Object.fromEntries(items.map((item) => [item.key, view(item)]))
+  return Object.fromEntries(items.map((item) => [item.key, describe(item)]))
 }

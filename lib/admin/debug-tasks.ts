@@ -24,7 +24,7 @@ export function describeTasks(live: LiveSnapshot): unknown {
     listeners: live.listeners.map(describeListener),
     mcp: describeMcp(live),
     pools: pools.shown,
-    ...countIfPresent('pools_more', pools.more),
+    ...countFieldUnlessZero('pools_more', pools.more),
     trace_watchers: live.watchers,
     resources: countResources(),
   }
@@ -36,7 +36,7 @@ function describeListener({ bytesIn, bytesOut, connections, ...listener }: Liste
     bytes_in: bytesIn,
     bytes_out: bytesOut,
     connections: connections.shown.map(describeConnection),
-    ...countIfPresent('more', connections.more),
+    ...countFieldUnlessZero('more', connections.more),
   }
 }
 
@@ -48,26 +48,28 @@ function describeConnection(connection: ConnectionView): unknown {
     bytes_in: bytesIn,
     bytes_out: bytesOut,
     exchanges: exchanges.shown.map(
-      ({ age: since, bytesOut: sent, endpoint, paused, ...exchange }) => ({
+      ({ age: ageMs, bytesOut: exchangeBytesOut, endpoint, paused, ...exchange }) => ({
         ...exchange,
         backend: endpoint,
-        age_ms: since,
-        bytes_out: sent,
+        age_ms: ageMs,
+        bytes_out: exchangeBytesOut,
         paused: paused.join(),
       }),
     ),
-    ...countIfPresent('more', exchanges.more),
+    ...countFieldUnlessZero('more', exchanges.more),
   }
 }
 
-/** Children are listed under their session; those whose session has ended are listed apart until they exit. */
+/** Children are listed under their session; those whose session has ended are listed in `other_children` until they exit. */
 function describeMcp({ groups, children }: LiveSnapshot): unknown {
   const shown = children.slice(0, MAX_LISTED_ENTRIES).map(describeChild)
-  const known = new Set(groups.flatMap(({ sessions }) => sessions.shown.map(({ id }) => id)))
+  const shownSessionIds = new Set(
+    groups.flatMap(({ sessions }) => sessions.shown.map(({ id }) => id)),
+  )
   return {
     backends: groups.map((group) => describeGroup(group, shown)),
-    other_children: shown.filter(({ session }) => !known.has(session)),
-    ...countIfPresent('children_more', children.length - shown.length),
+    other_children: shown.filter(({ session }) => !shownSessionIds.has(session)),
+    ...countFieldUnlessZero('children_more', children.length - shown.length),
   }
 }
 
@@ -85,7 +87,7 @@ function describeGroup(
       idle_ms: idle,
       children: children.filter((child) => child.session === id),
     })),
-    ...countIfPresent('more', sessions.more),
+    ...countFieldUnlessZero('more', sessions.more),
   }
 }
 
@@ -103,6 +105,6 @@ export function countResources(): Record<string, number> {
   return counts
 }
 
-function countIfPresent(name: string, count: number): Record<string, number> {
+function countFieldUnlessZero(name: string, count: number): Record<string, number> {
   return count === 0 ? {} : { [name]: count }
 }

@@ -11,7 +11,7 @@ export type EndpointHandler = (
 /** By path, then by method. */
 export type EndpointTable = Readonly<Record<string, Readonly<Record<string, EndpointHandler>>>>
 
-/** Called for every path without an endpoint; returns false when it does not answer either. */
+/** Called for every path without an endpoint; returns false if it does not handle the request. */
 export type FallbackHandler = (
   request: IncomingMessage,
   response: ServerResponse,

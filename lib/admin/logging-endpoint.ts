@@ -6,9 +6,9 @@ import { LOG_MODULES } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
 import { sendText } from './admin-server.ts'
 
-/** Modules in one filter. */
+/** The maximum of modules in a filter. */
 const MAX_DIRECTIVES = 64
-const MAX_LEVEL_TEXT = 1_024
+const MAX_LEVEL_CHARS = 1_024
 
 const USAGE = `usage:
   GET  /logging                             reads the filter
@@ -47,7 +47,7 @@ export function createLoggingEndpoints(
           log.write('info', 'admin', 'log level set', ['level', formatLogFilter(next)])
           warnOfUnknownModules(log)
         }
-        // Also without a change here: an earlier broadcast may have failed for some process.
+        // Sent even if nothing changed here: an earlier broadcast may have failed for a process.
         const problems = await broadcast(formatLogFilter(next))
         sendText(response, problems.length === 0 ? 200 : 502, [current(), ...problems].join('\n'))
       },
@@ -69,9 +69,9 @@ function warnOfUnknownModules(log: Log): void {
 }
 
 function isTooLong(text: string): boolean {
-  return text.length > MAX_LEVEL_TEXT
+  return text.length > MAX_LEVEL_CHARS
 }
 
 function clipText(text: string): string {
-  return isTooLong(text) ? `${text.slice(0, MAX_LEVEL_TEXT)}…` : text
+  return isTooLong(text) ? `${text.slice(0, MAX_LEVEL_CHARS)}…` : text
 }

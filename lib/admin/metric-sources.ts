@@ -1,4 +1,4 @@
-// Collects all metric families: what exchanges added when they were settled, and the current state of everything else.
+// Collects all metric families: the counts that settled exchanges added, and the current state of everything else.
 
 import { FileDescriptors } from '../core/descriptors.ts'
 import { bytesInFlight } from '../core/byte-budgets.ts'
@@ -7,7 +7,7 @@ import type {
   MetricFamily,
   Histogram,
   MetricLabels,
-  MetricSeries as One,
+  MetricSeries,
 } from '../core/metric-families.ts'
 import { MAX_LISTED_ENTRIES } from '../core/runtime-views.ts'
 import type { BucketCounts, ListenerCounts, LiveSnapshot } from '../core/runtime-views.ts'
@@ -24,7 +24,7 @@ export interface MetricSources {
   readonly decisions: readonly (readonly [labels: MetricLabels, decisions: DecisionCounts])[]
 }
 
-type NumberSeriesList = readonly One[]
+type NumberSeriesList = readonly MetricSeries[]
 
 export function collectMetricFamilies(sources: MetricSources): MetricFamily[] {
   const { settled, live, connectDurations, decisions, refusalCounts } = sources
@@ -123,9 +123,9 @@ function connectionFamilies(listeners: readonly ListenerCounts[]): MetricFamily[
       bytesOut: sum.bytesOut + bytesOut,
     })
   }
-  const all = [...binds]
+  const entries = [...binds]
   const seriesOf = (name: 'accepted' | 'open' | 'bytesIn' | 'bytesOut'): NumberSeriesList =>
-    all.map(([bind, sums]) => [{ bind }, sums[name]])
+    entries.map(([bind, sums]) => [{ bind }, sums[name]])
   return [
     counterFamily('downstream_connections_total', 'Client connections', seriesOf('accepted')),
     gaugeFamily('downstream_connections', 'Open client connections', seriesOf('open')),

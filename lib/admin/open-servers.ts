@@ -41,23 +41,23 @@ export class AdminServerSet {
     this.#sockets = sockets
   }
 
-  /** Several gateways may run on one machine: an address that is only the default may be missing. */
+  /** If a default address cannot be opened, only logs it: several gateways may run on one machine. */
   async tryServe(
-    identity: AdminInterface,
+    served: AdminInterface,
     address: AdminAddress,
     endpoints: EndpointTable,
   ): Promise<void> {
     try {
-      await this.serve(identity, address, endpoints)
+      await this.serve(served, address, endpoints)
     } catch (error) {
       if (!isDefaultAddress(address)) throw error
       const reason = errorMessageOf(error)
-      this.#log.write('warn', 'admin', `not serving ${identity.name}`, ['error', reason])
+      this.#log.write('warn', 'admin', `not serving ${served.name}`, ['error', reason])
     }
   }
 
   async serve(
-    identity: AdminInterface,
+    served: AdminInterface,
     address: AdminAddress,
     endpoints: EndpointTable,
     fallback?: FallbackHandler,
@@ -66,10 +66,10 @@ export class AdminServerSet {
     const reportError = (message: string): void =>
       log.write('warn', 'admin', 'cannot accept', ['error', message])
     const refusals = this.#refusals
-    const server = new AdminServer(endpoints, reportError, { ...identity, refusals }, fallback)
+    const server = new AdminServer(endpoints, reportError, { ...served, refusals }, fallback)
     this.#servers.push(server)
     for (const label of await server.listen(address, this.#sockets))
-      log.write(this.#level, 'admin', `serving ${identity.name.replace('the ', '')}`, [
+      log.write(this.#level, 'admin', `serving ${served.name.replace('the ', '')}`, [
         'address',
         label,
         'ui',
@@ -88,7 +88,7 @@ export class AdminServerSet {
   }
 }
 
-/** The URL of the page for the log line (§4.2); none for a unix socket, which no browser can open. */
+/** The URL of the page for the log line (§4.2); none for a unix socket, which a browser cannot open. */
 function pageUrl(label: string): string | undefined {
   return label.startsWith('unix:') ? undefined : `http://${label}${UI_PATH}`
 }

@@ -65,7 +65,7 @@ function waitForDrain(response: ServerResponse, maxStallMs: number): Promise<voi
   })
 }
 
-/** Names with a common meaning have no prefix. */
+/** These names are used by other programs too, so they have no prefix. */
 const UNPREFIXED_NAMES = /^(?:process|nodejs)_/
 
 /** The whole page as one text. */
@@ -79,11 +79,11 @@ export function* formatMetricsInParts(
 ): Generator<string, undefined> {
   let text = ''
   for (const { name, kind, help, series } of families) {
-    const full = UNPREFIXED_NAMES.test(name) ? name : PREFIX + name
-    let head = `# HELP ${full} ${help}\n# TYPE ${full} ${kind}\n`
+    const fullName = UNPREFIXED_NAMES.test(name) ? name : PREFIX + name
+    let head = `# HELP ${fullName} ${help}\n# TYPE ${fullName} ${kind}\n`
     for (const [labels, value] of series) {
       if (value instanceof Histogram && value.isEmpty) continue
-      text += head + formatSeries(full, labels, value)
+      text += head + formatSeries(fullName, labels, value)
       head = ''
       if (text.length < METRICS_PART_LENGTH) continue
       yield text
@@ -101,13 +101,12 @@ function formatSeries(name: string, labels: MetricLabels, value: number | Histog
   const { bounds, counts, sum } = value
   const before = inner === '' ? '' : `${inner},`
   let text = ''
-  let below = 0
+  let cumulative = 0
   for (const [at, count] of counts.entries()) {
-    // Buckets are cumulative.
-    below += count
-    text += `${name}_bucket{${before}le="${bounds[at] ?? '+Inf'}"} ${below}\n`
+    cumulative += count
+    text += `${name}_bucket{${before}le="${bounds[at] ?? '+Inf'}"} ${cumulative}\n`
   }
-  return `${text}${name}_sum${rest} ${sum}\n${name}_count${rest} ${below}\n`
+  return `${text}${name}_sum${rest} ${sum}\n${name}_count${rest} ${cumulative}\n`
 }
 
 function formatLabels(labels: MetricLabels): string {
@@ -116,11 +115,11 @@ function formatLabels(labels: MetricLabels): string {
     .join()
 }
 
-/** Control characters, and backslashes that would look like an escaped one: different values stay different. */
+/** Control characters, and backslashes that would look like an escaped one: so that different values stay different. */
 const NEEDS_ESCAPE = /[^\P{Cc}\n]|\\(?=u[\da-f]{4})/gu
 
 function escapeLabelValue(value: string | number): string {
   return String(value)
-    .replace(NEEDS_ESCAPE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    .replace(/[\\"\n]/g, (letter) => (letter === '\n' ? '\\n' : `\\${letter}`))
+    .replace(NEEDS_ESCAPE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))
 }

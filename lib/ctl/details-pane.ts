@@ -7,7 +7,7 @@ import { bodyLines, hexLines, readBody } from '../trace-view/body-text.ts'
 import { diffLines, factsOf, snapshotAt, snapshotName, stateOf } from '../trace-view/snapshots.ts'
 import type { BodyFacts } from '../trace-view/snapshots.ts'
 import { arrivalsOf, arrivalWords } from '../trace-view/timed-events.ts'
-import { members } from '../trace-view/trace-event.ts'
+import { asRecord } from '../trace-view/trace-event.ts'
 import type { Step } from '../trace-view/trace-event.ts'
 
 export type DetailsMode = 'event' | 'snapshot' | 'diff'
@@ -65,7 +65,7 @@ function eventValue({ text, event: { message } }: Step): unknown {
     const value: unknown = JSON.parse(text)
     const arrivals = arrivalsOf(message)
     if (arrivals.list.length === 0) return value
-    return { ...members(value), message: { ...message, arrivals: arrivalWords(arrivals) } }
+    return { ...asRecord(value), message: { ...message, arrivals: arrivalWords(arrivals) } }
   } catch {
     return text
   }

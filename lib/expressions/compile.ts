@@ -16,7 +16,7 @@ import { CEL_ENVIRONMENTS, createEnvironment } from './environment.ts'
 import type { CelFaultCode } from './expression-errors.ts'
 import { CelError, CelFault, celFaultCodeOf } from './expression-errors.ts'
 import {
-  CEL_NAMES,
+  CEL_VARIABLES,
   celFieldsOf,
   EXPRESSION_LOCATIONS,
   isAllowedResultType,
@@ -116,18 +116,18 @@ function scalarTextOf(value: unknown): string {
 
 /** Compiles an expression for one location of the configuration; throws a CelError. */
 export function compileExpression(source: string, location: ExpressionLocation): Expression {
-  const { names, resultType, maxWork } = EXPRESSION_LOCATIONS[location]
-  const types = Object.fromEntries(names.map((name) => [name, CEL_NAMES[name] as string]))
+  const { variables, resultType, maxWork } = EXPRESSION_LOCATIONS[location]
+  const types = Object.fromEntries(variables.map((name) => [name, CEL_VARIABLES[name] as string]))
   return compileIn(CEL_ENVIRONMENTS[location], source, types, { resultType, maxWork })
 }
 
-/** Compiles an expression with other names, given with their CEL types. */
+/** Compiles an expression with other variables, given with their CEL types. */
 export function compileWithNames(
   source: string,
-  names: Readonly<Record<string, string>>,
+  variables: Readonly<Record<string, string>>,
   resultType: ResultType = 'any',
 ): Expression {
-  return compileIn(createEnvironment(names), source, names, {
+  return compileIn(createEnvironment(variables), source, variables, {
     resultType,
     maxWork: MAX_EVALUATION_WORK,
   })
@@ -141,7 +141,7 @@ interface CompileOptions {
 function compileIn(
   environment: Environment,
   source: string,
-  names: Readonly<Record<string, string>>,
+  variables: Readonly<Record<string, string>>,
   { resultType, maxWork }: CompileOptions,
 ): Expression {
   if (source.length > MAX_EXPRESSION_LENGTH)
@@ -152,9 +152,9 @@ function compileIn(
       0,
     )
   const parsed = parse(environment, source)
-  const nodes = inspectExpression(source, rootNodeOf(parsed), names)
+  const nodes = inspectExpression(source, rootNodeOf(parsed), variables)
   const { valid, type = '', error } = parsed.check()
-  if (!valid) throw toCelError(error, source, names)
+  if (!valid) throw toCelError(error, source, variables)
   if (!isAllowedResultType(type, resultType))
     throw new CelError('result_type', describeTypeMismatch(type, resultType), source, 0)
   if (estimateNodeCost(rootNodeOf(parsed)) > maxWork)
@@ -187,7 +187,7 @@ function describeTypeMismatch(type: string, resultType: ResultType): string {
 function toCelError(
   error: unknown,
   source: string,
-  names: Readonly<Record<string, string>>,
+  variables: Readonly<Record<string, string>>,
 ): CelError {
   if (error instanceof RangeError)
     return new CelError(
@@ -208,7 +208,7 @@ function toCelError(
     return new CelError('unsupported', 'expression cannot be checked', source, 0)
   const node = error.node as CelNode | undefined
   if (error.code === 'unknown_variable' && typeof node?.args === 'string')
-    return buildUnknownNameError(source, node.args, Object.keys(names), offset)
+    return buildUnknownNameError(source, node.args, Object.keys(variables), offset)
   if (error.code === 'no_such_key' && node?.op === '.') return buildFieldError(source, node)
   return new CelError('type', firstLower(error.summary), source, offset)
 }

@@ -1,5 +1,5 @@
-// The names that expressions may read, their fields and CEL types, and the locations of the configuration in which an
-// expression may occur. Names and fields are those of the configuration reference.
+// The variables that expressions may read, their fields and CEL types, and the locations of the configuration in which an
+// expression may occur. Variables and fields are those of the configuration reference.
 
 import { MAX_EVALUATION_WORK, MAX_WATCH_EVALUATION_WORK } from './meter.ts'
 
@@ -75,8 +75,8 @@ export const CEL_FIELDS = {
 
 export type CelShape = keyof typeof CEL_FIELDS
 
-/** The type of each name; claims are maps whose keys only the token knows. */
-export const CEL_NAMES = {
+/** The type of each variable; claims have keys that are not known in advance. */
+export const CEL_VARIABLES = {
   request: 'Request',
   source: 'Source',
   jwt: 'map<string, dyn>',
@@ -90,58 +90,58 @@ export const CEL_NAMES = {
   env: 'Env',
 } as const satisfies Record<string, CelShape | 'map<string, dyn>'>
 
-export type CelName = keyof typeof CEL_NAMES
+export type CelVariable = keyof typeof CEL_VARIABLES
 
 /** The fields of a type, or undefined for types without listed fields. */
 export function celFieldsOf(type: string): Readonly<Record<string, string>> | undefined {
   return Object.hasOwn(CEL_FIELDS, type) ? CEL_FIELDS[type as CelShape] : undefined
 }
 
-/** Where in the configuration an expression occurs; it decides the names it may read and the type of its value. */
+/** Where an expression occurs. The location decides which variables the expression may read and the type of its value. */
 export type ExpressionLocation =
   'rule' | 'requestLimitKey' | 'tokenLimitKey' | 'transformation' | 'log' | 'trace'
 
-/** `key`: a value with one text, so no list, map or bytes. */
+/** `key`: a value that can be converted to a string, so no list, map or bytes. */
 export type ResultType = 'bool' | 'key' | 'any'
 
 interface LocationRule {
-  readonly names: readonly CelName[]
+  readonly variables: readonly CelVariable[]
   readonly resultType: ResultType
   /** The work limit of one evaluation. */
   readonly maxWork: number
 }
 
-const REQUEST = ['request', 'source', 'jwt', 'apiKey', 'basicAuth', 'env'] as const
-const EVERYTHING = [...REQUEST, 'mcp', 'llm', 'backend', 'response', 'proxy'] as const
+const REQUEST_VARIABLES = ['request', 'source', 'jwt', 'apiKey', 'basicAuth', 'env'] as const
+const ALL_VARIABLES = [...REQUEST_VARIABLES, 'mcp', 'llm', 'backend', 'response', 'proxy'] as const
 
 export const EXPRESSION_LOCATIONS: Readonly<Record<ExpressionLocation, LocationRule>> = {
   rule: {
-    names: [...REQUEST, 'mcp', 'llm', 'backend', 'proxy'],
+    variables: [...REQUEST_VARIABLES, 'mcp', 'llm', 'backend', 'proxy'],
     resultType: 'bool',
     maxWork: MAX_EVALUATION_WORK,
   },
-  // §8: checked before an LLM body is read. A key may read `llm` anyway; all requests share one bucket then.
+  // spec.md §8: checked before an LLM body is read. A key that reads `llm` is allowed, but then all requests share one bucket.
   requestLimitKey: {
-    names: [...REQUEST, 'llm', 'proxy'],
+    variables: [...REQUEST_VARIABLES, 'llm', 'proxy'],
     resultType: 'key',
     maxWork: MAX_EVALUATION_WORK,
   },
   tokenLimitKey: {
-    names: [...REQUEST, 'llm', 'backend', 'proxy'],
+    variables: [...REQUEST_VARIABLES, 'llm', 'backend', 'proxy'],
     resultType: 'key',
     maxWork: MAX_EVALUATION_WORK,
   },
-  transformation: { names: EVERYTHING, resultType: 'any', maxWork: MAX_EVALUATION_WORK },
-  log: { names: EVERYTHING, resultType: 'any', maxWork: MAX_EVALUATION_WORK },
-  trace: { names: EVERYTHING, resultType: 'bool', maxWork: MAX_WATCH_EVALUATION_WORK },
+  transformation: { variables: ALL_VARIABLES, resultType: 'any', maxWork: MAX_EVALUATION_WORK },
+  log: { variables: ALL_VARIABLES, resultType: 'any', maxWork: MAX_EVALUATION_WORK },
+  trace: { variables: ALL_VARIABLES, resultType: 'bool', maxWork: MAX_WATCH_EVALUATION_WORK },
 }
 
-const KEYS = new Set(['string', 'int', 'uint', 'double', 'bool', 'dyn'])
+const KEY_TYPES = new Set(['string', 'int', 'uint', 'double', 'bool', 'dyn'])
 
 /** Whether a value of this CEL type is allowed for the location. */
 export function isAllowedResultType(type: string, resultType: ResultType): boolean {
-  // `request` itself has no text and no JSON; its fields have.
+  // Variables such as `request` cannot be converted to text or JSON; their fields can.
   if (resultType === 'any') return celFieldsOf(type) === undefined
   if (resultType === 'bool') return type === 'bool' || type === 'dyn'
-  return KEYS.has(type)
+  return KEY_TYPES.has(type)
 }

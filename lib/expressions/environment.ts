@@ -1,8 +1,8 @@
-// The CEL library as this gateway configures it: its limits, our functions, and the names of each location.
+// The CEL library as this gateway configures it: its limits, our functions, and the variables of each location.
 
 import { Environment } from '@marcbachmann/cel-js'
 import type { CelMacro, CelNode, CheckedType, Evaluator, TypeChecker } from './cel-library.ts'
-import { CEL_FIELDS, CEL_NAMES, EXPRESSION_LOCATIONS } from './context-names.ts'
+import { CEL_FIELDS, CEL_VARIABLES, EXPRESSION_LOCATIONS } from './context-names.ts'
 import type { CelShape, ExpressionLocation } from './context-names.ts'
 import {
   EnvView,
@@ -94,7 +94,7 @@ const VIEWS: Readonly<Record<CelShape, new (...parts: never[]) => object>> = {
   Env: EnvView,
 }
 
-/** An environment with functions and types, but no names. */
+/** An environment with functions and types, but no variables. */
 function createBaseEnvironment(): Environment {
   const environment = new Environment({
     homogeneousAggregateLiterals: false,
@@ -133,16 +133,16 @@ function useShallowTypeNames(environment: Environment): void {
 const BASE_ENVIRONMENT = createBaseEnvironment()
 useShallowTypeNames(BASE_ENVIRONMENT)
 
-/** An environment with these names, given with their CEL types. */
-export function createEnvironment(names: Readonly<Record<string, string>>): Environment {
+/** An environment with these variables, given with their CEL types. */
+export function createEnvironment(variables: Readonly<Record<string, string>>): Environment {
   const environment = BASE_ENVIRONMENT.clone()
-  for (const [name, type] of Object.entries(names)) environment.registerVariable(name, type)
+  for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type)
   return environment
 }
 
 export const CEL_ENVIRONMENTS = Object.fromEntries(
-  Object.entries(EXPRESSION_LOCATIONS).map(([location, { names }]) => [
+  Object.entries(EXPRESSION_LOCATIONS).map(([location, { variables }]) => [
     location,
-    createEnvironment(Object.fromEntries(names.map((name) => [name, CEL_NAMES[name]]))),
+    createEnvironment(Object.fromEntries(variables.map((name) => [name, CEL_VARIABLES[name]]))),
   ]),
 ) as Readonly<Record<ExpressionLocation, Environment>>

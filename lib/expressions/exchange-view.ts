@@ -5,14 +5,14 @@ import type { ExchangeFacts } from '../core/facts.ts'
 import type { ResponseHead } from '../core/head.ts'
 import type { ClientAddress } from '../core/types.ts'
 import { CEL_FIELDS, celFieldsOf } from './context-names.ts'
-import type { CelName, CelShape } from './context-names.ts'
+import type { CelVariable, CelShape } from './context-names.ts'
 import { ABSENT_CLAIMS, HeadersMap } from './header-maps.ts'
 import { jsonToCel } from './json-values.ts'
 
 const NO_FACTS: ExchangeFacts = Object.freeze({})
 
 /** The names available to an expression; `facts` may still change between two evaluations. */
-export class ExpressionView implements Record<CelName, unknown> {
+export class ExpressionView implements Record<CelVariable, unknown> {
   readonly #exchange: Exchange
   readonly #facts: ExchangeFacts
 

@@ -58,7 +58,7 @@ export class Http1Reader implements Body {
   #bytes: Buffer = NOTHING
   #from = 0
   #to = 0
-  #hand: 'empty' | 'full' = 'empty'
+  #work: 'idle' | 'running' = 'idle'
   #discarded = 0
 
   constructor(owner: Http1ReaderOwner, limits: Http1ReaderLimits) {
@@ -122,7 +122,7 @@ export class Http1Reader implements Body {
     assert(this.#state === 'over', 'a message is read to its end before the next')
     this.#state = 'head'
     // With bytes in work, the running loop continues: a recursion here would be as deep as the pipeline.
-    if (this.#hand === 'empty') this.#continue()
+    if (this.#work === 'idle') this.#continue()
   }
 
   start(sink: Sink, form: BodyForm): void {
@@ -154,12 +154,12 @@ export class Http1Reader implements Body {
   skipBody(): boolean {
     if (this.#state !== 'body' || this.#sink !== null) return this.#state === 'over'
     const [bytes, from, to] =
-      this.#hand === 'full'
+      this.#work === 'running'
         ? [this.#bytes, this.#from, this.#to]
         : [this.#kept ?? NOTHING, 0, this.#kept?.length ?? 0]
     try {
       const end = this.#framer.consume(bytes, from, to)
-      if (this.#hand === 'full') this.#from = end
+      if (this.#work === 'running') this.#from = end
       else this.#keep(end < to ? bytes.subarray(end) : null)
     } catch {
       // A malformed body has no end; the response that made the gateway skip it is still sent.
@@ -208,7 +208,7 @@ export class Http1Reader implements Body {
 
   /** Something changed: continues with the bytes in work, or with those that were kept. */
   #continue(): void {
-    if (this.#hand === 'full') return this.#run()
+    if (this.#work === 'running') return this.#run()
     const kept = this.#kept
     if (kept === null) return this.#hold()
     this.#keep(null)
@@ -224,9 +224,9 @@ export class Http1Reader implements Body {
     this.#bytes = bytes
     this.#from = from
     this.#to = to
-    this.#hand = 'full'
+    this.#work = 'running'
     this.#run()
-    this.#hand = 'empty'
+    this.#work = 'idle'
     if (this.#from < this.#to) this.#keep(copyBuffer(bytes.subarray(this.#from, this.#to)))
     this.#bytes = NOTHING
     this.#from = this.#to

@@ -29,10 +29,10 @@ export class Http1Writer implements Sink {
   /** A head that waits for the first bytes of the body, within one tick. */
   #head = ''
   /** What was written, for a retry on another connection; null if it is not recorded or grew too long. */
-  #memory: (string | Buffer)[] | null = null
-  #remembered = 0
+  #recording: (string | Buffer)[] | null = null
+  #recordedBytes = 0
   /** The recorded bytes that are counted: large parts, which would otherwise be freed. */
-  #weight = 0
+  #countedBytes = 0
   #written = 0
 
   constructor(owner: Http1WriterOwner) {
@@ -51,22 +51,22 @@ export class Http1Writer implements Sink {
   /** Records what is written, up to MAX_REPLAY_BYTES. */
   startRecording(): void {
     this.dropRecording()
-    this.#memory = []
-    this.#remembered = 0
+    this.#recording = []
+    this.#recordedBytes = 0
   }
 
   /** The whole message as written, if it was recorded. */
   takeRecording(): readonly (string | Buffer)[] | null {
-    const memory = this.#memory
+    const recording = this.#recording
     this.dropRecording()
-    return this.#body === null ? memory : null
+    return this.#body === null ? recording : null
   }
 
   dropRecording(): void {
-    this.#memory = null
-    if (this.#weight === 0) return
-    bytesInFlight.retained -= this.#weight
-    this.#weight = 0
+    this.#recording = null
+    if (this.#countedBytes === 0) return
+    bytesInFlight.retained -= this.#countedBytes
+    this.#countedBytes = 0
   }
 
   /** The next message starts: none of it is written. */
@@ -86,7 +86,7 @@ export class Http1Writer implements Sink {
     body.start(this, mode === 'wire' ? 'wire' : 'content')
     if (this.#head === '') return
     this.#head = ''
-    this.#room(this.#put(head))
+    this.#reportIfStalled(this.#put(head))
   }
 
   /** Writes the parts of a message that was sent on another connection before. */
@@ -104,11 +104,11 @@ export class Http1Writer implements Sink {
     if (this.#mode === 'encode') text += (to - from).toString(16) + '\r\n'
     const tail = this.#mode === 'encode' ? '\r\n' : ''
     if (to - from <= MAX_STRING_WRITE_BYTES)
-      return this.#room(this.#put(text + bytes.latin1Slice(from, to) + tail))
+      return this.#reportIfStalled(this.#put(text + bytes.latin1Slice(from, to) + tail))
     if (text !== '') this.#put(text)
     const part = bytes.subarray(from, to)
     const ok = isSharedBuffer(bytes) ? this.#putCopy(part) : this.#put(part)
-    return this.#room(tail === '' ? ok : this.#put(tail))
+    return this.#reportIfStalled(tail === '' ? ok : this.#put(tail))
   }
 
   end(trailers: HeaderFields | null): void {
@@ -139,30 +139,30 @@ export class Http1Writer implements Sink {
     this.#body?.resume()
   }
 
-  #remember(part: string | Buffer): void {
-    this.#memory?.push(part)
+  #record(part: string | Buffer): void {
+    this.#recording?.push(part)
     if (typeof part === 'string') return
     bytesInFlight.retained += part.length
-    this.#weight += part.length
+    this.#countedBytes += part.length
   }
 
-  #room(ok: boolean): boolean {
+  #reportIfStalled(ok: boolean): boolean {
     if (!ok) this.#owner.stalled()
     return ok
   }
 
   #putCopy(part: Buffer): boolean {
     // A recorded part may be written again, so its copy cannot be a spare buffer.
-    if (this.#memory !== null) return this.#put(copyBuffer(part))
+    if (this.#recording !== null) return this.#put(copyBuffer(part))
     const { copy, done } = spareBuffers.lendCopy(part)
     return this.#wire.write(copy, done)
   }
 
   #put(part: string | Buffer): boolean {
-    if (this.#memory !== null) {
-      this.#remembered += part.length
-      if (this.#remembered > MAX_REPLAY_BYTES) this.dropRecording()
-      else this.#remember(part)
+    if (this.#recording !== null) {
+      this.#recordedBytes += part.length
+      if (this.#recordedBytes > MAX_REPLAY_BYTES) this.dropRecording()
+      else this.#record(part)
     }
     return this.#wire.write(part)
   }

@@ -22,7 +22,7 @@ import { createFactsEndpoints } from './aggregated/worker-facts.ts'
 import type { Gateway } from '../gateway.ts'
 import { listMcpLocations } from '../admin/page-api/mcp-locations.ts'
 import { createUiFallback } from '../admin/page-api/page-service.ts'
-import { playground } from '../admin/playground/playground-endpoints.ts'
+import { createPlayground } from '../admin/playground/playground-endpoints.ts'
 import type { Playground } from '../admin/playground/playground-endpoints.ts'
 
 export interface AdminServersOptions {
@@ -55,7 +55,10 @@ export class AdminServers {
     const { gateway, reloader } = options
     gateway.readApi.start({ addresses: this.#addresses, refusal: () => reloader.refusal })
     const operators = Object.values(this.#addresses)
-    this.#playground = playground(() => listMcpLocations(options.gateway.plan.config), operators)
+    this.#playground = createPlayground(
+      () => listMcpLocations(options.gateway.plan.config),
+      operators,
+    )
   }
 
   /** Throws when a configured address cannot be opened. */

@@ -1,7 +1,7 @@
 // Builds the curl command that repeats the request of a trace. Redacted values become shell variables.
 
 import { bytesOf, decodeUtf8 } from './body-text.ts'
-import { members } from './trace-event.ts'
+import { asRecord } from './trace-event.ts'
 import type { Step } from './trace-event.ts'
 
 export interface CurlCommand {
@@ -10,6 +10,7 @@ export interface CurlCommand {
   readonly notes: readonly string[]
 }
 
+/** A copy of the one in text/redaction.ts: importing that would make the redaction a part of the page. */
 const REDACTED = '<redacted>'
 const MAX_BODY_CHARS = 32_768
 /** curl sets these headers itself, or they belong to one connection. */
@@ -18,37 +19,40 @@ const OMITTED_HEADERS = new Set([
 ])
 
 /** Null if the trace has no request snapshot. */
-export function curlOf(steps: readonly Step[]): CurlCommand | null {
-  const request = initialRequest(steps)
+export function buildCurlCommand(steps: readonly Step[]): CurlCommand | null {
+  const request = findRequestSnapshot(steps)
   if (request === null) return null
   const { method, uri, headers } = request
   if (typeof method !== 'string' || typeof uri !== 'string') return null
   const notes: string[] = []
-  const args = [`curl ${shellWord(uri)}`]
+  const args = [`curl ${quoteForShell(uri)}`]
   if (/[[\]{}]/.test(uri)) args.push('--globoff')
   if (/\/\.\.?(?:\/|$)/.test(uri)) args.push('--path-as-is')
   // The response should be readable in the terminal.
-  if ('accept-encoding' in members(headers)) args.push('--compressed')
+  if ('accept-encoding' in asRecord(headers)) args.push('--compressed')
   if (uri.includes(REDACTED)) notes.push('A value in the URL was redacted: fill it in.')
   const body = bodyOf(steps, notes)
-  if (method !== (body === null ? 'GET' : 'POST')) args.push(`-X ${shellWord(method)}`)
-  for (const [name, value] of Object.entries(members(headers)))
-    for (const one of Array.isArray(value) ? value : [value])
-      if (!OMITTED_HEADERS.has(name)) args.push(`-H ${headerWord(name, String(one), notes)}`)
-  if (body !== null) args.push(`--data-raw ${shellWord(body)}`)
+  if (method !== (body === null ? 'GET' : 'POST')) args.push(`-X ${quoteForShell(method)}`)
+  for (const [name, value] of Object.entries(asRecord(headers)))
+    for (const fieldValue of Array.isArray(value) ? value : [value])
+      if (!OMITTED_HEADERS.has(name))
+        args.push(`-H ${formatHeaderArgument(name, String(fieldValue), notes)}`)
+  if (body !== null) args.push(`--data-raw ${quoteForShell(body)}`)
   return { command: args.join(' \\\n  '), notes }
 }
 
-function initialRequest(steps: readonly Step[]): Readonly<Record<string, unknown>> | null {
+function findRequestSnapshot(steps: readonly Step[]): Readonly<Record<string, unknown>> | null {
   const step = steps.find(({ event }) => event.message.type === 'requestSnapshot')
-  return step === undefined ? null : members(members(step.event.message['requestState'])['request'])
+  return step === undefined
+    ? null
+    : asRecord(asRecord(step.event.message['requestState'])['request'])
 }
 
-function headerWord(name: string, value: string, notes: string[]): string {
-  if (!value.includes(REDACTED)) return shellWord(`${name}: ${value}`)
+function formatHeaderArgument(name: string, value: string, notes: string[]): string {
+  if (!value.includes(REDACTED)) return quoteForShell(`${name}: ${value}`)
   const variable = name.toUpperCase().replace(/[^A-Z0-9]/g, '_')
   notes.push(`The header ${name} was redacted: set $${variable}.`)
-  // Inside double quotes only characters without a meaning in the shell are safe.
+  // The shell expands the variable in double quotes; other characters with a meaning there are removed.
   return `"${name.replace(/[^\w-]/g, '')}: $${variable}"`
 }
 
@@ -58,7 +62,7 @@ function bodyOf(steps: readonly Step[], notes: string[]): string | null {
     ({ event: { message } }) =>
       message.type === 'bodySnapshot' && message['stage'] === 'final request',
   )
-  const { body, truncated } = members(step?.event.message)
+  const { body, truncated } = asRecord(step?.event.message)
   if (typeof body !== 'string') return null
   const text = decodeUtf8(bytesOf(body))
   if (text === null || truncated === true || text.length > MAX_BODY_CHARS) {
@@ -71,6 +75,6 @@ function bodyOf(steps: readonly Step[], notes: string[]): string | null {
 }
 
 /** Quotes the text for a shell if it needs quotes. */
-export function shellWord(text: string): string {
+export function quoteForShell(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,7 +1,7 @@
 // The label and the one-line summary of an event, as the list of a trace shows them.
 
 import { timeText } from './amounts.ts'
-import { members, valueText } from './trace-event.ts'
+import { asRecord, valueText } from './trace-event.ts'
 import type { ShownEvent } from './trace-event.ts'
 
 type Message = ShownEvent['message']
@@ -38,11 +38,11 @@ type Summary = (message: Message, event: ShownEvent) => string
 const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   requestStarted: () => 'request accepted',
   requestSnapshot: ({ stage, requestState }) => {
-    const { method, uri, path } = members(members(requestState)['request'])
+    const { method, uri, path } = asRecord(asRecord(requestState)['request'])
     return `${valueText(stage)}: ${valueText(method)} ${valueText(uri ?? path)}`
   },
   responseSnapshot: ({ stage, requestState }) =>
-    `${valueText(stage)}: ${valueText(members(members(requestState)['response'])['code'])}`,
+    `${valueText(stage)}: ${valueText(asRecord(asRecord(requestState)['response'])['code'])}`,
   bodySnapshot: ({ stage, bytes, body, truncated }) => {
     const size = bytes ?? decodedLength(valueText(body))
     return `${valueText(stage)}: ${valueText(size)} bytes${truncated === true ? ', truncated' : ''}`
@@ -56,14 +56,15 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   policySelection: ({ phase, effectivePolicy }) =>
     `${valueText(phase)}: ${policyNames(effectivePolicy)}`,
   policy: ({ kind, result }) => {
-    const { type, reason, details, snapshot } = members(result)
+    const { type, reason, details, snapshot } = asRecord(result)
     if (type === 'skip') return `${valueText(kind)} skipped: ${valueText(reason)}`
     const changed = typeof snapshot === 'object' && snapshot !== null ? ', changed the request' : ''
     return `${valueText(kind)}: ${valueText(details)}${changed}`
   },
   policyEvent: ({ kind, details }) => `${valueText(kind)}: ${valueText(details)}`,
   authorizationResult: ({ result, rules }) => `${valueText(result)}: ${rulesText(rules)}`,
-  cel: ({ expr, result }) => `${valueText(expr)}: ${valueText(members(result)['error'] ?? result)}`,
+  cel: ({ expr, result }) =>
+    `${valueText(expr)}: ${valueText(asRecord(result)['error'] ?? result)}`,
   rateLimit: ({ rule, counts, bucket, decision, limit, remaining, error }) => {
     const bucketText = bucket === null || bucket === undefined ? '' : ` for ${valueText(bucket)}`
     const left = `${valueText(remaining)} of ${valueText(limit)} ${valueText(counts ?? '')}`.trim()
@@ -72,7 +73,7 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   llmRouteResolved: ({ provider, routeType }) => `${valueText(provider)} ${valueText(routeType)}`,
   llmRequestDetected: ({ inputFormat, requestModel, streaming }) =>
     `${valueText(inputFormat)} ${valueText(requestModel)}${streaming === true ? ', streaming' : ''}`,
-  llmUsage: ({ usage }) => fieldsText(members(usage)),
+  llmUsage: ({ usage }) => fieldsText(asRecord(usage)),
   mcpMessage: ({ method, target }) => `${valueText(method)} → ${valueText(target)}`,
   backendCallStart: ({ target }) => valueText(target),
   backendCallResult: (_message, event) => {
@@ -108,7 +109,7 @@ function outcomeText({ message: { status, error }, severity }: ShownEvent, time:
 
 /** The names of the policies that are set: the others are null or an empty list. */
 function policyNames(policy: unknown): string {
-  const names = Object.entries(members(policy))
+  const names = Object.entries(asRecord(policy))
     .filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
     .map(([name]) => name)
   return names.join(', ') || 'none'
@@ -117,7 +118,7 @@ function policyNames(policy: unknown): string {
 function rulesText(rules: unknown): string {
   if (!Array.isArray(rules) || rules.length === 0) return 'no rules'
   return rules
-    .map(members)
+    .map(asRecord)
     .map(
       ({ mode, name, matched }) =>
         `${valueText(mode)} ${valueText(name)} ${matched === true ? '✓' : '✗'}`,

@@ -2,7 +2,7 @@
 
 import { spanWords, timeText } from './amounts.ts'
 import { bytesOf, decodeUtf8 } from './body-text.ts'
-import { members, valueText } from './trace-event.ts'
+import { asRecord, valueText } from './trace-event.ts'
 import type { ShownEvent, Step } from './trace-event.ts'
 
 export interface Explanation {
@@ -81,7 +81,7 @@ export function faultOf(expression: unknown, events: readonly ShownEvent[]): str
   const event = events.find(
     ({ message }) => message.type === 'cel' && message['expr'] === expression,
   )
-  const { error } = members(event?.message['result'])
+  const { error } = asRecord(event?.message['result'])
   if (typeof error !== 'string') return null
   return CEL_ERROR_TEXTS.get(error) ?? error
 }
@@ -138,7 +138,7 @@ function ruleCause(events: readonly ShownEvent[]): Cause | null {
   )
   if (step < 0) return null
   const { rules } = events[step]!.message
-  const list = (Array.isArray(rules) ? rules : []).map(members)
+  const list = (Array.isArray(rules) ? rules : []).map(asRecord)
   const text = `denied by authorization ${placeOf(events, step)}: ${decidingRule(list, events)}`
   return { text, step }
 }
@@ -166,7 +166,7 @@ function routeCause(events: readonly ShownEvent[]): Cause | null {
   const { evaluatedRoutes } = events[step]!.message
   const count = Array.isArray(evaluatedRoutes) ? evaluatedRoutes.length : 0
   const first = events.find(({ message }) => message.type === 'requestSnapshot')
-  const { method, uri } = members(members(first?.message['requestState'])['request'])
+  const { method, uri } = asRecord(asRecord(first?.message['requestState'])['request'])
   const request = `${valueText(method)} ${valueText(uri)}`
   return { text: `no route matches ${request} (${countText(count, 'route')} evaluated)`, step }
 }
@@ -182,7 +182,7 @@ function policyCause(events: readonly ShownEvent[]): Cause | null {
 
 function answeringPolicy(events: readonly ShownEvent[]): number {
   return events.findLastIndex(({ message }) => {
-    const { details } = members(message['result'])
+    const { details } = asRecord(message['result'])
     return message.type === 'policy' && /^answered \d/.test(valueText(details))
   })
 }
@@ -246,8 +246,8 @@ function responseText(events: readonly ShownEvent[]): string {
 function errorMessageIn(text: string): string {
   if (!text.startsWith('{')) return text
   try {
-    const { error, message } = members(JSON.parse(text))
-    const found = members(error)['message'] ?? message ?? error
+    const { error, message } = asRecord(JSON.parse(text))
+    const found = asRecord(error)['message'] ?? message ?? error
     return typeof found === 'string' ? found : ''
   } catch {
     return ''
@@ -331,10 +331,10 @@ function notesOf(steps: readonly Step[], status: number | null): string[] {
 
 function modelAndTargets(steps: readonly Step[]): string[] {
   const last = (type: string): Fields =>
-    members(steps.findLast(({ event }) => event.message.type === type)?.event.message)
+    asRecord(steps.findLast(({ event }) => event.message.type === type)?.event.message)
   const { requestModel } = last('llmRequestDetected')
   const { provider } = last('llmRouteResolved')
-  const { input, output } = members(last('llmUsage')['usage'])
+  const { input, output } = asRecord(last('llmUsage')['usage'])
   const { method } = last('mcpMessage')
   const targets = steps
     .filter(({ event }) => event.message.type === 'mcpMessage')

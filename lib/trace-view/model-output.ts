@@ -2,7 +2,7 @@
 
 import { timeText } from './amounts.ts'
 import type { TimedEvent } from './timed-events.ts'
-import { members } from './trace-event.ts'
+import { asRecord } from './trace-event.ts'
 import type { Step } from './trace-event.ts'
 
 export interface ModelOutput {
@@ -41,7 +41,7 @@ export function modelOutputOf(events: readonly TimedEvent[]): ModelOutput | null
 /** The output tokens that the gateway counted; null if it counted none. */
 export function outputTokensOf(steps: readonly Step[]): number | null {
   const usage = steps.findLast(({ event }) => event.message.type === 'llmUsage')
-  const { output, outputTokens } = members(usage?.event.message['usage'])
+  const { output, outputTokens } = asRecord(usage?.event.message['usage'])
   const tokens = outputTokens ?? output
   return typeof tokens === 'number' ? tokens : null
 }
@@ -67,7 +67,7 @@ export function outputTextOf(data: string): string {
   if (!data.startsWith('{')) return ''
   let value: Readonly<Record<string, unknown>>
   try {
-    value = members(JSON.parse(data))
+    value = asRecord(JSON.parse(data))
   } catch {
     return ''
   }
@@ -75,17 +75,17 @@ export function outputTextOf(data: string): string {
   if (Array.isArray(choices)) return choices.map(choiceText).join('')
   if (Array.isArray(candidates)) return candidates.map(candidateText).join('')
   if (typeof type !== 'string' || !type.endsWith('delta')) return ''
-  return typeof delta === 'string' ? delta : deltaText(members(delta))
+  return typeof delta === 'string' ? delta : deltaText(asRecord(delta))
 }
 
 function choiceText(choice: unknown): string {
-  const { delta, text } = members(choice)
-  return typeof text === 'string' ? text : deltaText(members(delta))
+  const { delta, text } = asRecord(choice)
+  return typeof text === 'string' ? text : deltaText(asRecord(delta))
 }
 
 function candidateText(candidate: unknown): string {
-  const { parts } = members(members(candidate)['content'])
-  return Array.isArray(parts) ? parts.map((part) => deltaText(members(part))).join('') : ''
+  const { parts } = asRecord(asRecord(candidate)['content'])
+  return Array.isArray(parts) ? parts.map((part) => deltaText(asRecord(part))).join('') : ''
 }
 
 /** Reasoning and the arguments of tool calls count as output too. */
@@ -97,7 +97,7 @@ function deltaText(delta: Readonly<Record<string, unknown>>): string {
   if (typeof found === 'string') return found
   if (!Array.isArray(tool_calls)) return ''
   return tool_calls
-    .map((call) => members(members(call)['function'])['arguments'])
+    .map((call) => asRecord(asRecord(call)['function'])['arguments'])
     .filter((part) => typeof part === 'string')
     .join('')
 }

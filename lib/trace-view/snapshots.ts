@@ -1,6 +1,6 @@
 // The snapshots of a request in its trace: which one applies to a step, and what changed between two of them.
 
-import { members } from './trace-event.ts'
+import { asRecord } from './trace-event.ts'
 import type { Step } from './trace-event.ts'
 
 /** The Content-Type and Content-Encoding of a body. */
@@ -11,13 +11,13 @@ export interface BodyFacts {
 
 /** The request and response of a snapshot, or of a policy that changed the request. */
 export function stateOf({ event: { message } }: Step): unknown {
-  return message['requestState'] ?? members(message['result'])['snapshot']
+  return message['requestState'] ?? asRecord(message['result'])['snapshot']
 }
 
 /** The index of the last snapshot up to this step, or -1. */
 export function snapshotAt(steps: readonly Step[], at: number): number {
   return steps.findLastIndex(
-    (step, index) => index <= at && members(stateOf(step)) === stateOf(step),
+    (step, index) => index <= at && asRecord(stateOf(step)) === stateOf(step),
   )
 }
 
@@ -30,8 +30,10 @@ export function snapshotName(steps: readonly Step[], at: number): string {
 export function factsOf(steps: readonly Step[], at: number): BodyFacts {
   const { stage } = steps[at]!.event.message
   const snapshot = steps[snapshotAt(steps, at)]
-  const state = members(snapshot === undefined ? null : stateOf(snapshot))
-  const headers = members(members(state[stage === 'response' ? 'response' : 'request'])['headers'])
+  const state = asRecord(snapshot === undefined ? null : stateOf(snapshot))
+  const headers = asRecord(
+    asRecord(state[stage === 'response' ? 'response' : 'request'])['headers'],
+  )
   const read = (name: string): string => {
     const value = headers[name]
     return typeof value === 'string' ? value : ''

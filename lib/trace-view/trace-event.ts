@@ -26,7 +26,7 @@ export function stepOf(text: string): Step {
 }
 
 /** The value as an object; empty if it is not an object. */
-export function members(value: unknown): Readonly<Record<string, unknown>> {
+export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
@@ -56,13 +56,13 @@ function parseJson(text: string): unknown {
 }
 
 function eventOf(value: unknown): ShownEvent {
-  const { eventStart, eventEnd, severity, scope, message } = members(value)
-  const { type } = members(message)
+  const { eventStart, eventEnd, severity, scope, message } = asRecord(value)
+  const { type } = asRecord(message)
   return {
     eventStart: typeof eventStart === 'number' ? eventStart : null,
     eventEnd: typeof eventEnd === 'number' ? eventEnd : 0,
     severity: typeof severity === 'string' ? severity : 'info',
     scope: Array.isArray(scope) ? scope.map(String) : [],
-    message: { ...members(message), type: typeof type === 'string' ? type : 'unknown' },
+    message: { ...asRecord(message), type: typeof type === 'string' ? type : 'unknown' },
   }
 }

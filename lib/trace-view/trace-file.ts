@@ -1,6 +1,6 @@
 // Traces in a file: JSON lines, one event per line, as `gwctl proxy trace --raw` prints them.
 
-import { members, stepOf } from './trace-event.ts'
+import { asRecord, stepOf } from './trace-event.ts'
 import type { Step } from './trace-event.ts'
 
 export interface Loaded {
@@ -30,7 +30,7 @@ function problemOf(line: string): string | null {
   } catch {
     return 'is not JSON'
   }
-  const { type } = members(members(value)['message'])
+  const { type } = asRecord(asRecord(value)['message'])
   return typeof type === 'string' ? null : 'is not a trace event'
 }
 

@@ -16,28 +16,28 @@ floodDetector('allows 500 abandoned streams at once, then 30 a second', () => {
 
 floodDetector('does not count useful bytes', () => {
   const detector = new FloodDetector(0)
-  for (let i = 1; i < 100; i++) assert.not(detector.countIdleBytes(i, i * MIB, i * MIB, 0))
+  for (let i = 1; i < 100; i++) assert.not(detector.countUselessBytes(i, i * MIB, i * MIB, 0))
 })
 
 floodDetector('reports a flood above one MiB of useless bytes', () => {
   const detector = new FloodDetector(0)
-  assert.not(detector.countIdleBytes(0, MIB, 0, 0))
-  assert.ok(detector.countIdleBytes(0, MIB + 1, 0, 0))
+  assert.not(detector.countUselessBytes(0, MIB, 0, 0))
+  assert.ok(detector.countUselessBytes(0, MIB + 1, 0, 0))
 })
 
 floodDetector('allows bytes that are not read yet', () => {
   const detector = new FloodDetector(0)
-  assert.not(detector.countIdleBytes(0, 8 * MIB, 0, 8 * MIB))
-  assert.not(detector.countIdleBytes(0, 8 * MIB, 8 * MIB, 0))
-  assert.ok(detector.countIdleBytes(0, 10 * MIB, 8 * MIB, 0))
+  assert.not(detector.countUselessBytes(0, 8 * MIB, 0, 8 * MIB))
+  assert.not(detector.countUselessBytes(0, 8 * MIB, 8 * MIB, 0))
+  assert.ok(detector.countUselessBytes(0, 10 * MIB, 8 * MIB, 0))
 })
 
 floodDetector('lowers the count with time, and never below zero', () => {
   const detector = new FloodDetector(0)
-  assert.not(detector.countIdleBytes(0, MIB, 0, 0))
-  assert.not(detector.countIdleBytes(16_000, 2 * MIB, 0, 0))
-  assert.not(detector.countIdleBytes(1_000_000, 2 * MIB, 0, 0))
-  assert.ok(detector.countIdleBytes(1_000_000, 4 * MIB, 0, 0))
+  assert.not(detector.countUselessBytes(0, MIB, 0, 0))
+  assert.not(detector.countUselessBytes(16_000, 2 * MIB, 0, 0))
+  assert.not(detector.countUselessBytes(1_000_000, 2 * MIB, 0, 0))
+  assert.ok(detector.countUselessBytes(1_000_000, 4 * MIB, 0, 0))
 })
 
 floodDetector.run()

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { compileExpression } from '../../lib/expressions/compile.ts'
 import type { ExchangeFacts } from '../../lib/core/facts.ts'
-import { CEL_FIELDS, CEL_NAMES } from '../../lib/expressions/context-names.ts'
+import { CEL_FIELDS, CEL_VARIABLES } from '../../lib/expressions/context-names.ts'
 import { celToJson } from '../../lib/expressions/json-values.ts'
 import { ExpressionView } from '../../lib/expressions/exchange-view.ts'
 import type { Exchange } from '../../lib/core/exchange.ts'
@@ -151,7 +151,7 @@ views('shows three well-known variables of the process and no other', () => {
 })
 
 views('has every listed field and every name', () => {
-  for (const [name, type] of Object.entries(CEL_NAMES)) {
+  for (const [name, type] of Object.entries(CEL_VARIABLES)) {
     if (!(type in CEL_FIELDS)) continue
     for (const field of Object.keys(CEL_FIELDS[type as keyof typeof CEL_FIELDS]))
       compileExpression(`has(${name}.${field}) ? 1 : 2`, 'log').evaluate(
@@ -159,7 +159,7 @@ views('has every listed field and every name', () => {
       )
   }
   const view = new ExpressionView(exchange())
-  for (const name of Object.keys(CEL_NAMES)) assert.ok(name in view, name)
+  for (const name of Object.keys(CEL_VARIABLES)) assert.ok(name in view, name)
 })
 
 views('reads only what the expression reads', () => {

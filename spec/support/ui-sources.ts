@@ -3,7 +3,7 @@
 import type { EventWriter } from '../../lib/text/sse-output.ts'
 import { decideWatch, TraceWatchers } from '../../lib/trace/trace-watchers.ts'
 import { createErrorResponse } from '../../lib/admin/page-api/page-request.ts'
-import type { UiPlace } from '../../lib/admin/page-api/page-api-types.ts'
+import type { UiInterface } from '../../lib/admin/page-api/page-api-types.ts'
 import type { UiRequest } from '../../lib/admin/page-api/page-request.ts'
 import type { UiSources } from '../../lib/admin/page-api/page-service.ts'
 import { createTraceResponse } from '../../lib/admin/page-api/read-api.ts'
@@ -41,7 +41,7 @@ export class Readers {
 
 /** Each part echoes its request; the server does not depend on the shapes. */
 function parts(): Omit<UiSources, 'trace' | 'live'> {
-  const part = (name: string) => (ask: UiRequest, place: UiPlace) =>
+  const part = (name: string) => (ask: UiRequest, place: UiInterface) =>
     ({ part: name, place, query: ask.query.toString() }) as never
   let generation = 0
   return {

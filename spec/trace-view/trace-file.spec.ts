@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { curlOf } from '../../lib/trace-view/curl-command.ts'
+import { buildCurlCommand } from '../../lib/trace-view/curl-command.ts'
 import { linesText, loadLines } from '../../lib/trace-view/trace-file.ts'
 import { stepOf } from '../../lib/trace-view/trace-event.ts'
 import type { Step } from '../../lib/trace-view/trace-event.ts'
@@ -61,7 +61,7 @@ const sent = (text: string, more: object = {}): object => {
 }
 
 const command = (steps: readonly Step[]): string =>
-  curlOf(steps)!.command.replaceAll(' \\\n  ', ' ')
+  buildCurlCommand(steps)!.command.replaceAll(' \\\n  ', ' ')
 
 files('builds the command of a request', () => {
   const headers = { host: 'a', accept: '*/*', 'x-a': ['1', "it's"], 'content-length': '3' }
@@ -95,7 +95,7 @@ files('replaces redacted values by variables', () => {
     command(steps),
     `curl 'http://a/?key=<redacted>' -H "authorization: $AUTHORIZATION" -H "x-a-key: $X___A__KEY"`,
   )
-  assert.equal(curlOf(steps)!.notes, [
+  assert.equal(buildCurlCommand(steps)!.notes, [
     'A value in the URL was redacted: fill it in.',
     'The header authorization was redacted: set $AUTHORIZATION.',
     'The header x-$(a)-key was redacted: set $X___A__KEY.',
@@ -106,13 +106,16 @@ files('leaves out a body that is truncated, too long or not text, and says so', 
   for (const odd of [sent('a', { truncated: true }), sent('\0'), sent('x'.repeat(40_000))]) {
     const steps = request({ method: 'POST' }, odd)
     assert.is(command(steps), 'curl http://a/b -X POST')
-    assert.match(curlOf(steps)!.notes[0]!, /left out/)
+    assert.match(buildCurlCommand(steps)!.notes[0]!, /left out/)
   }
 })
 
 files('returns null without a request', () => {
-  assert.is(curlOf([]), null)
-  assert.is(curlOf([stepOf('{"message":{"type":"requestSnapshot","requestState":7}}')]), null)
+  assert.is(buildCurlCommand([]), null)
+  assert.is(
+    buildCurlCommand([stepOf('{"message":{"type":"requestSnapshot","requestState":7}}')]),
+    null,
+  )
 })
 
 files.run()

@@ -18,9 +18,9 @@ import type { ConfigInForce } from './gateway-facts.ts'
 import type { ConfigView, ResourceState } from './page-api-types.ts'
 import { formatBind } from './runtime-view.ts'
 
-/** Characters; the rest is cut. */
-const MAX_YAML = 1_048_576
-/** Maximum of files, warnings and resources in the list. */
+/** The rest is cut. */
+const MAX_YAML_CHARS = 1_048_576
+/** Maximum of files, of warnings and of resources. */
 const MAX_LISTED = 500
 
 /** The formatted configuration, and why the last reload was refused. */
@@ -57,10 +57,10 @@ function resourceStateOf(
 ): ResourceState {
   const { place, status } = resource
   const conditions = status.ancestors.flatMap(({ ancestorRef: ref, conditions: all }) =>
-    all.map(({ type, status: holds, reason, message }) => ({
+    all.map(({ type, status: conditionStatus, reason, message }) => ({
       target: ref === null ? '' : `${ref.kind} ${ref.name}`,
       type,
-      status: holds,
+      status: conditionStatus,
       reason,
       message: format([message]).join(),
     })),
@@ -71,7 +71,7 @@ function resourceStateOf(
 export function formatConfigYaml(
   config: Config,
   addresses: AdminAddresses,
-  maxLength = MAX_YAML,
+  maxLength = MAX_YAML_CHARS,
 ): string {
   return new ConfigYamlWriter(config).text(addresses, maxLength)
 }
@@ -167,7 +167,7 @@ function withoutEmpty(fields: Readonly<Record<string, unknown>>): Record<string,
   )
 }
 
-/** Fields of a map whose first line says where it was written. */
+/** A map with a comment on its first line: the file position of that part of the configuration. */
 export class PlacedFields {
   readonly fields: Readonly<Record<string, unknown>>
   readonly place: string | undefined
@@ -284,7 +284,7 @@ function formatScalar(value: unknown): string {
   return isPlain ? value : quoteText(value)
 }
 
-/** Whichever needs fewer escapes: single quotes, if all characters are visible, or JSON, which is valid YAML. */
+/** Uses the quotes that need fewer escapes: single quotes, if all characters are visible, or JSON, which is valid YAML. */
 function quoteText(text: string): string {
   const single = text.split("'").length
   if (single < text.split(/["\\]/).length && VISIBLE.test(text))

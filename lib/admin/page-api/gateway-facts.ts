@@ -29,7 +29,7 @@ export interface GatewayFacts extends SampleSource {
   readonly inForce: () => ConfigInForce
   readonly readiness: () => 'starting' | 'ready' | 'draining'
   readonly listeners: () => readonly ListenerCounts[]
-  /** By key of the route; by key of the listener for requests that no route took. */
+  /** By key of the route; by key of the listener for requests that matched no route. */
   readonly traffic: () => ReadonlyMap<string, Readonly<RequestCounts>>
   /** By key of the backend. */
   readonly health: (backend: string) => BackendHealthView

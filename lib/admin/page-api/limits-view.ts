@@ -53,12 +53,12 @@ function tightestOf(
   })
 }
 
-/** Whether a view differs from the one before in more than the passing of time. */
-export function isSameLimits(one: LimitsView, other: LimitsView): boolean {
-  const { shown, more } = one.rules
-  const before = other.rules.shown
+/** Whether two views differ at most by the time that has passed. */
+export function isSameLimits(view: LimitsView, previous: LimitsView): boolean {
+  const { shown, more } = view.rules
+  const before = previous.rules.shown
   return (
-    more === other.rules.more &&
+    more === previous.rules.more &&
     shown.length === before.length &&
     shown.every((rule, at) => isSameRule(rule, before[at]!))
   )
@@ -85,7 +85,7 @@ function isSameRule(rule: LimitRule, before: LimitRule): boolean {
 
 const POINT_MS = 2_000
 export const MAX_POINTS = 120
-/** The history is kept for this many limits, the first ones. */
+/** Only the first limits, up to this number, have a history. */
 export const MAX_RULES = 64
 
 export type LimitPoint = readonly [at: number, remaining: number]

@@ -1,5 +1,5 @@
-// /api/live: event streams with changes. One tick serves all readers, a text for several readers is formatted once, and a
-// reader whose connection is full is skipped until it drains.
+// /api/live: event streams with changes. One tick serves all streams, a text for several streams is formatted once, and a
+// stream whose connection is full is skipped until it drains.
 
 import type { ConfigRefusal } from '../../config/config-error.ts'
 import type { EventWriter } from '../../text/sse-output.ts'
@@ -35,7 +35,7 @@ interface LiveConfig {
   readonly refusal: ConfigRefusal | null
 }
 
-interface LiveReader {
+interface LiveStream {
   readonly out: EventWriter
   readonly topics: ReadonlySet<LiveTopic>
   /** The version sent last, of topics that are sent when they change. */
@@ -52,7 +52,7 @@ interface LatestValue {
 
 export class LiveStreams {
   readonly #source: LiveSource
-  readonly #readers = new Set<LiveReader>()
+  readonly #streams = new Set<LiveStream>()
   readonly #latest = new Map<LiveTopic, LatestValue>()
   #mcpSummary = ''
   #config: LiveConfig | null = null
@@ -73,35 +73,35 @@ export class LiveStreams {
     return { kind: 'events', open: (out) => this.#open(out, new Set(topics as LiveTopic[])) }
   }
 
-  hasReaders(topic: LiveTopic): boolean {
-    for (const { topics } of this.#readers) if (topics.has(topic)) return true
+  hasStreams(topic: LiveTopic): boolean {
+    for (const { topics } of this.#streams) if (topics.has(topic)) return true
     return false
   }
 
   /** Once a second, with the sample if one was taken. */
   tick(sample: Sample | null): void {
-    if (this.#readers.size === 0) return
+    if (this.#streams.size === 0) return
     let runtime: string | null = null
     this.#refresh()
-    for (const reader of this.#readers) {
-      const { out, topics } = reader
+    for (const stream of this.#streams) {
+      const { out, topics } = stream
       if (sample !== null && topics.has('runtime') && !out.isFull)
         out.write((runtime ??= formatLiveEvent('runtime', sample)))
-      this.#sendChanges(reader)
+      this.#sendChanges(stream)
     }
   }
 
-  /** Sends the new lines to the readers of `logs`. */
+  /** Sends the new lines to the streams with the topic `logs`. */
   sendLogLines(): void {
     const texts = new Map<number, string>()
     const { lines } = this.#source
-    for (const reader of this.#readers) {
-      const { out, topics, nextLine } = reader
+    for (const stream of this.#streams) {
+      const { out, topics, nextLine } = stream
       if (!topics.has('logs') || out.isFull || nextLine > lines.count) continue
       let text = texts.get(nextLine)
       if (text === undefined) texts.set(nextLine, (text = this.#logsSince(nextLine)))
       out.write(text)
-      reader.nextLine = lines.count + 1
+      stream.nextLine = lines.count + 1
     }
   }
 
@@ -109,17 +109,17 @@ export class LiveStreams {
     const { lines } = this.#source
     // The stream starts with the last lines, as some may have been logged after the page's first request.
     const nextLine = Math.max(1, lines.count - MAX_EVENT_LINES + 1)
-    const reader: LiveReader = { out, topics, sent: new Map(), nextLine }
-    this.#readers.add(reader)
+    const stream: LiveStream = { out, topics, sent: new Map(), nextLine }
+    this.#streams.add(stream)
     if (topics.has('logs'))
       this.#logTimer ??= setInterval(() => this.sendLogLines(), LOG_INTERVAL_MS).unref()
     if (topics.has('config')) {
       this.#refreshConfig()
-      this.#sendIfNew(reader, 'config')
+      this.#sendIfNew(stream, 'config')
     }
     return () => {
-      this.#readers.delete(reader)
-      if (this.#logTimer === null || this.hasReaders('logs')) return
+      this.#streams.delete(stream)
+      if (this.#logTimer === null || this.hasStreams('logs')) return
       clearInterval(this.#logTimer)
       this.#logTimer = null
     }
@@ -127,18 +127,18 @@ export class LiveStreams {
 
   #refresh(): void {
     const { limits, mcp } = this.#source
-    if (this.hasReaders('limits')) {
+    if (this.hasStreams('limits')) {
       const view = limits()
       const before = this.#latest.get('limits')?.value as LimitsView | undefined
       if (before === undefined || !isSameLimits(view, before)) this.#setLatest('limits', view)
     }
-    if (this.hasReaders('mcp')) {
+    if (this.hasStreams('mcp')) {
       const view = mcp()
       const summary = summarizeMcpView(view, performance.now())
       if (summary !== this.#mcpSummary || !this.#latest.has('mcp')) this.#setLatest('mcp', view)
       this.#mcpSummary = summary
     }
-    if (this.hasReaders('config')) this.#refreshConfig()
+    if (this.hasStreams('config')) this.#refreshConfig()
   }
 
   #refreshConfig(): void {
@@ -155,12 +155,12 @@ export class LiveStreams {
     this.#latest.set(topic, { version, value, text: null })
   }
 
-  #sendChanges(reader: LiveReader): void {
+  #sendChanges(stream: LiveStream): void {
     for (const topic of ['limits', 'mcp', 'config'] as const)
-      if (reader.topics.has(topic)) this.#sendIfNew(reader, topic)
+      if (stream.topics.has(topic)) this.#sendIfNew(stream, topic)
   }
 
-  #sendIfNew({ out, sent }: LiveReader, topic: LiveTopic): void {
+  #sendIfNew({ out, sent }: LiveStream, topic: LiveTopic): void {
     const latest = this.#latest.get(topic)
     if (latest === undefined || out.isFull || sent.get(topic) === latest.version) return
     latest.text ??= formatLiveEvent(topic, latest.value)
@@ -170,7 +170,7 @@ export class LiveStreams {
 
   #logsSince(number: number): string {
     const { lines } = this.#source
-    const shown = lines.from(Math.max(number, lines.count - MAX_EVENT_LINES + 1))
+    const shown = lines.linesFrom(Math.max(number, lines.count - MAX_EVENT_LINES + 1))
     const dropped = lines.count - number + 1 - shown.length
     return formatLiveEvent('logs', { lines: shown, dropped })
   }

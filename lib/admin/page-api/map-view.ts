@@ -26,7 +26,7 @@ import type {
   PolicyNode,
   RouteNode,
 } from './page-api-types.ts'
-import { formatBind, listenerStateOf, routeTrafficOf } from './runtime-view.ts'
+import { formatBind, portStateOf, routeTrafficOf } from './runtime-view.ts'
 
 /** Maximum of routes in the map, and of their characters; further ones are only counted. */
 export const MAX_ROUTES = 500
@@ -217,7 +217,7 @@ class MapSnapshot {
   gateway({ config, listeners, ...gateway }: MapGateway): GatewayNode {
     return {
       ...gateway,
-      state: listenerStateOf(config, this.#listeners),
+      state: portStateOf(config, this.#listeners),
       listeners: listeners.map((listener) => this.#listener(listener)),
     }
   }
@@ -273,7 +273,7 @@ function countLeftOut({ length }: readonly unknown[]): number {
   return Math.max(0, length - MAX_OF_ROUTE)
 }
 
-/** True when no backend has a weight and no policy answers instead. */
+/** Whether every backend has weight 0 and no policy sends the response. */
 function hasNoUsableBackend({ backends, policies }: RouteConfig): boolean {
   const { directResponse, requestRedirect } = policies
   const hasPolicyAnswer = directResponse !== null || requestRedirect !== null

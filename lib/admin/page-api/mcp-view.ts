@@ -14,11 +14,11 @@ export function buildMcpView(
   locations: readonly McpLocation[],
   { groups, children }: Pick<GatewayFacts, 'groups' | 'children'>,
 ): McpView {
-  const all = groups()
+  const groupViews = groups()
   return {
     backends: locations
       .slice(0, MAX_LISTED_ENTRIES)
-      .map((location) => mcpBackendViewOf(location, all)),
+      .map((location) => mcpBackendViewOf(location, groupViews)),
     children: limitList(children(), describeChildProcess),
   }
 }
@@ -27,7 +27,7 @@ export function buildMcpView(
 function mcpBackendViewOf(location: McpLocation, groups: readonly McpGroupView[]): McpBackendView {
   const { gateway, listener, route, backend, path, hostname } = location
   const { mcpAuthentication } = route.policies
-  const own = groups.filter((group) => group.backend === backend.key)
+  const backendGroups = groups.filter((group) => group.backend === backend.key)
   return {
     key: backend.key,
     route: route.key,
@@ -43,15 +43,15 @@ function mcpBackendViewOf(location: McpLocation, groups: readonly McpGroupView[]
     targets: backend.mcp.targets.map((target) => ({
       name: target.name,
       kind: target.kind,
-      where: whereOf(target),
+      where: formatTarget(target),
     })),
-    open: own.reduce((sum, { open }) => sum + open, 0),
-    sessions: joinSessions(own.map(({ sessions }) => sessions)),
+    open: backendGroups.reduce((sum, { open }) => sum + open, 0),
+    sessions: joinSessions(backendGroups.map(({ sessions }) => sessions)),
   }
 }
 
-/** Without arguments, which may be credentials. */
-function whereOf(target: McpTarget): string {
+/** The program or the host; without arguments, which may contain credentials. */
+function formatTarget(target: McpTarget): string {
   return target.kind === 'stdio' ? target.cmd : formatAddress({ ...target, kind: 'tcp' })
 }
 

@@ -5,12 +5,12 @@ import type { ChildProcessState, SessionView, LimitedList } from '../../core/run
 
 export type { ChildProcessState, SessionView, LimitedList }
 
-/** Where the page is served: on a gateway's listener it is read-only. */
-export type UiPlace = 'admin' | 'listener'
+/** The interface that serves the page: on a gateway's listener it is read-only. */
+export type UiInterface = 'admin' | 'listener'
 
 /** GET /api/runtime, GET /api/runtime?samples=0 */
 export interface RuntimeView {
-  readonly place: UiPlace
+  readonly place: UiInterface
   readonly version: string
   readonly node: string
   readonly startedAt: number
@@ -55,7 +55,7 @@ export interface RouteTraffic {
   readonly refused: number
 }
 
-/** The traffic of one second, or of a few while there is no live reader; requests for the page are not counted. */
+/** The traffic of one second, or of a few while no live stream is open; requests for the page are not counted. */
 export interface Sample {
   readonly at: number
   /** The measured length of the interval. */

@@ -22,7 +22,7 @@ import {
 import type { EventWriter, KeepAliveTiming } from '../../text/sse-output.ts'
 import { findCrossSiteRefusal } from '../cross-site-guard.ts'
 import type { BrowserHeader } from '../cross-site-guard.ts'
-import type { UiPlace } from './page-api-types.ts'
+import type { UiInterface } from './page-api-types.ts'
 import { createErrorResponse } from './page-request.ts'
 import type { UiHeaders, UiRequest, UiResponse } from './page-request.ts'
 
@@ -34,7 +34,7 @@ const REDIRECT_TO_PAGE: UiHeaders = [
 
 /** The server of the web UI, in this process or another. Null for a path that it does not have. */
 export interface UiServer {
-  answer(request: UiRequest, place: UiPlace): UiResponse | null | Promise<UiResponse>
+  answer(request: UiRequest, via: UiInterface): UiResponse | null | Promise<UiResponse>
 }
 
 /** `loopback`: without authentication, a web page could reach the UI by DNS rebinding of its own name. */
@@ -125,9 +125,9 @@ export class UiEventBody implements Body, EventWriter {
   #queue: string[] = []
   #drainCallbacks: (() => void)[] = []
   #keepAlive: KeepAliveWriter | null = null
-  #leave: (() => void) | null = null
+  #stop: (() => void) | null = null
 
-  /** `open` is called when the body is read, if ever; the function that it returns is called when the reader has left. */
+  /** `open` is called when the body is read, if ever; the function that it returns is called when the client has left. */
   constructor(open: (out: EventWriter) => () => void, timing: KeepAliveTiming) {
     this.#open = open
     this.#timing = timing
@@ -142,7 +142,7 @@ export class UiEventBody implements Body, EventWriter {
     this.#sink = sink
     this.#state = 'flowing'
     this.#keepAlive = new KeepAliveWriter(this, this.#timing)
-    this.#leave = this.#open(this.#keepAlive)
+    this.#stop = this.#open(this.#keepAlive)
     // `open` may have ended the stream, or the client may have left.
     if (this.#isOver) this.#release()
   }
@@ -208,8 +208,8 @@ export class UiEventBody implements Body, EventWriter {
 
   #release(): void {
     this.#keepAlive?.close()
-    const leave = this.#leave
-    this.#leave = null
-    leave?.()
+    const stop = this.#stop
+    this.#stop = null
+    stop?.()
   }
 }

@@ -2,7 +2,7 @@
 
 import type { EventWriter } from '../../text/sse-output.ts'
 import type { ApiProblem } from './page-api-types.ts'
-import type { Asset, Coding } from './page-assets.ts'
+import type { Asset, ContentEncoding } from './page-assets.ts'
 
 /** The parts of a request that the web UI uses. */
 export interface UiRequest {
@@ -68,29 +68,29 @@ export function createAssetResponse(
   more: UiHeaders = SECURITY_HEADERS,
 ): UiResponse {
   const { type, cacheControl, compressed } = asset
-  const coding = codingOf(asset, request.acceptEncoding ?? '')
-  const tag = coding === null ? asset.tag : asset.tag.replace(/"$/, `-${coding}"`)
+  const encoding = selectEncoding(asset, request.acceptEncoding ?? '')
+  const etag = encoding === null ? asset.etag : asset.etag.replace(/"$/, `-${encoding}"`)
   const isVaried = Object.keys(compressed).length > 0
   const headers: UiHeaders = [
-    ['etag', tag],
+    ['etag', etag],
     ['cache-control', cacheControl],
     ...(isVaried ? [['vary', 'accept-encoding'] as const] : []),
     ...more,
   ]
-  if (matchesEntityTag(tag, request.ifNoneMatch))
+  if (matchesEntityTag(etag, request.ifNoneMatch))
     return { kind: 'whole', status: 304, fields: headers, content: '' }
-  const content = coding === null ? asset.content : compressed[coding]!
-  const encoded: UiHeaders = coding === null ? [] : [['content-encoding', coding]]
+  const content = encoding === null ? asset.content : compressed[encoding]!
+  const encodingHeaders: UiHeaders = encoding === null ? [] : [['content-encoding', encoding]]
   return {
     kind: 'whole',
     status: 200,
-    fields: [['content-type', type], ...encoded, ...headers],
+    fields: [['content-type', type], ...encodingHeaders, ...headers],
     content,
   }
 }
 
 /** RFC 9110 12.5.3, without `*`: a browser lists the codings that it knows. */
-function codingOf({ compressed }: Asset, acceptEncoding: string): Coding | null {
+function selectEncoding({ compressed }: Asset, acceptEncoding: string): ContentEncoding | null {
   const accepted = acceptEncoding
     .toLowerCase()
     .split(',')
@@ -130,10 +130,10 @@ export function preventCaching(answer: UiResponse): UiResponse {
 }
 
 /** RFC 9110 13.1.2: any tag of the list, strong or weak. */
-function matchesEntityTag(tag: string, ifNoneMatch: string | undefined): boolean {
+function matchesEntityTag(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   return ifNoneMatch
     .split(',')
     .map((one) => one.trim().replace(/^W\//, ''))
-    .some((one) => one === '*' || one === tag)
+    .some((one) => one === '*' || one === etag)
 }

@@ -26,7 +26,7 @@ import type {
   MapView,
   McpView,
   RuntimeView,
-  UiPlace,
+  UiInterface,
 } from './page-api-types.ts'
 import { Assets } from './page-assets.ts'
 import {
@@ -38,19 +38,19 @@ import {
 } from './page-request.ts'
 import type { UiHeaders, UiRequest, UiResponse } from './page-request.ts'
 
-export interface ReaderBounds {
-  /** Event streams at a time, on the admin interface and on listeners together. */
+export interface StreamLimits {
+  /** Concurrent event streams, on the admin interface and on listeners together. */
   readonly maxReaders: number
   readonly maxWatchers: number
 }
 
-const DEFAULT_BOUNDS: ReaderBounds = {
+const DEFAULT_LIMITS: StreamLimits = {
   maxReaders: MAX_PAGE_STREAMS,
   maxWatchers: MAX_TRACE_WATCHERS,
 }
 
-/** Listeners get at most half, so that operators always can open streams and traces on the admin interface. */
-export function maxListenerReaders({ maxReaders, maxWatchers } = DEFAULT_BOUNDS): number {
+/** Listeners get at most half, so that operators can always open streams and traces on the admin interface. */
+export function maxListenerStreams({ maxReaders, maxWatchers } = DEFAULT_LIMITS): number {
   return Math.ceil(Math.min(maxReaders, maxWatchers) / 2)
 }
 
@@ -59,26 +59,26 @@ const MAP_CACHE_MS = 1000
 
 const METHODS: readonly string[] = ['GET', 'HEAD']
 
-const PARTS: ReadonlyMap<string, UiApiName> = new Map(
-  UI_API_NAMES.map((part) => [uiApiPath(part), part]),
+const API_NAME_BY_PATH: ReadonlyMap<string, UiApiName> = new Map(
+  UI_API_NAMES.map((name) => [uiApiPath(name), name]),
 )
 
-/** Builds a view for each request, so it must be cheap and bounded. `place` is where the request arrived. */
-type ReadPart<T> = (request: UiRequest, place: UiPlace) => T
+/** Builds a view for each request, so it must be cheap and bounded. `via` is the interface of the request. */
+type BuildView<T> = (request: UiRequest, via: UiInterface) => T
 
 /** Builds a response that is not simply JSON. */
-type AnswerPart = (request: UiRequest, place: UiPlace) => UiResponse
+type BuildResponse = (request: UiRequest, via: UiInterface) => UiResponse
 
-/** The data of the read API: one function for each part. */
+/** The data of the read API: one function for each API name. */
 export interface UiSources {
-  readonly runtime: ReadPart<RuntimeView>
-  readonly map: ReadPart<MapView>
-  readonly limits: ReadPart<LimitsView>
-  readonly logs: ReadPart<LogsView>
-  readonly mcp: ReadPart<McpView>
-  readonly config: ReadPart<ConfigView>
-  readonly trace: AnswerPart
-  readonly live: AnswerPart
+  readonly runtime: BuildView<RuntimeView>
+  readonly map: BuildView<MapView>
+  readonly limits: BuildView<LimitsView>
+  readonly logs: BuildView<LogsView>
+  readonly mcp: BuildView<McpView>
+  readonly config: BuildView<ConfigView>
+  readonly trace: BuildResponse
+  readonly live: BuildResponse
   /** The generation of the configuration in force. */
   readonly generation: () => number
 }
@@ -92,23 +92,23 @@ interface CachedMap {
 export class UiService {
   readonly #sources: UiSources
   readonly #assets = new Assets()
-  readonly #readers = new Map<EventWriter, UiPlace>()
-  readonly #bounds: ReaderBounds
+  readonly #streams = new Map<EventWriter, UiInterface>()
+  readonly #limits: StreamLimits
   readonly #refusals: RefusalCounter | null
   #map: CachedMap | null = null
 
-  constructor(sources: UiSources, bounds = DEFAULT_BOUNDS, refusals: RefusalCounter | null = null) {
+  constructor(sources: UiSources, limits = DEFAULT_LIMITS, refusals: RefusalCounter | null = null) {
     this.#sources = sources
-    this.#bounds = bounds
+    this.#limits = limits
     this.#refusals = refusals
   }
 
   /** Null for a path outside of the web UI. */
-  answer(request: UiRequest, place: UiPlace): UiResponse | null {
+  answer(request: UiRequest, via: UiInterface): UiResponse | null {
     const { path, method } = request
-    const isOwn = isBelow(path, UI_PATH) || isBelow(path, '/api') || path === FAVICON_PATH
-    if (!isOwn) return null
-    const handler = this.#handlerFor(path, place)
+    const isUiPath = isBelow(path, UI_PATH) || isBelow(path, '/api') || path === FAVICON_PATH
+    if (!isUiPath) return null
+    const handler = this.#handlerFor(path, via)
     if (handler === null) return createErrorResponse(404, 'not found')
     if (!METHODS.includes(method))
       return createErrorResponse(405, `got ${method}, expected ${METHODS.join(' or ')}`, [
@@ -122,79 +122,79 @@ export class UiService {
    * because its end would wait for the client.
    */
   endListenerStreams(): void {
-    for (const [reader, place] of this.#readers) {
-      if (place !== 'listener') continue
-      if (reader.isFull) reader.destroy()
-      else reader.end()
+    for (const [stream, via] of this.#streams) {
+      if (via !== 'listener') continue
+      if (stream.isFull) stream.destroy()
+      else stream.end()
     }
   }
 
-  #handlerFor(path: string, place: UiPlace): ((request: UiRequest) => UiResponse) | null {
+  #handlerFor(path: string, via: UiInterface): ((request: UiRequest) => UiResponse) | null {
     if (path === UI_PATH || path === `${UI_PATH}/`)
       return (request) => createPageResponse(this.#assets.page, request)
-    if (path === SIGNED_IN_PATH && place === 'admin')
+    if (path === SIGNED_IN_PATH && via === 'admin')
       return (request) =>
         preventCaching(
           createPageResponse(this.#assets.page, { ...request, ifNoneMatch: undefined }),
         )
-    const part = PARTS.get(path)
-    if (part !== undefined) return (request) => this.#answerPart(part, request, place)
+    const name = API_NAME_BY_PATH.get(path)
+    if (name !== undefined) return (request) => this.#answerApi(name, request, via)
     const asset = this.#assets.find(path)
     return asset === undefined ? null : (request) => createAssetResponse(asset, request)
   }
 
-  #answerPart(part: UiApiName, request: UiRequest, place: UiPlace): UiResponse {
+  #answerApi(name: UiApiName, request: UiRequest, via: UiInterface): UiResponse {
     const sources = this.#sources
-    if (part === 'map') return this.#mapAnswer(request, place)
-    if (part !== 'trace' && part !== 'live')
-      return createJsonResponse(200, sources[part](request, place))
-    const answer = sources[part](request, place)
-    return answer.kind === 'events' ? this.#countReader(answer.open, place) : answer
+    if (name === 'map') return this.#answerMap(request, via)
+    if (name !== 'trace' && name !== 'live')
+      return createJsonResponse(200, sources[name](request, via))
+    const answer = sources[name](request, via)
+    return answer.kind === 'events' ? this.#limitStreams(answer.open, via) : answer
   }
 
-  #mapAnswer(request: UiRequest, place: UiPlace): UiResponse {
+  #answerMap(request: UiRequest, via: UiInterface): UiResponse {
     const cached = this.#map
     const generation = this.#sources.generation()
     if (cached?.generation === generation && performance.now() - cached.at < MAP_CACHE_MS)
       return cached.answer
-    const answer = createJsonResponse(200, this.#sources.map(request, place))
+    const answer = createJsonResponse(200, this.#sources.map(request, via))
     this.#map = { generation, at: performance.now(), answer }
     return answer
   }
 
-  #countReader(open: (out: EventWriter) => () => void, place: UiPlace): UiResponse {
-    const bound = this.#limitReachedAt(place)
-    if (bound !== null) {
-      this.#refusals?.count('maxReaders', bound)
-      const reason = `${bound} event streams are open already (config.ui.maxReaders)`
-      return createErrorResponse(503, `too many readers: ${reason}`)
+  #limitStreams(open: (out: EventWriter) => () => void, via: UiInterface): UiResponse {
+    const limit = this.#limitReachedAt(via)
+    if (limit !== null) {
+      this.#refusals?.count('maxReaders', limit)
+      const reason = `${limit} are open already (config.ui.maxReaders)`
+      return createErrorResponse(503, `too many event streams: ${reason}`)
     }
     return {
       kind: 'events',
       open: (out) => {
-        // Others may have opened a stream since the check above.
-        if (this.#limitReachedAt(place) !== null) {
+        // Other clients may have opened streams since the check above.
+        if (this.#limitReachedAt(via) !== null) {
           out.end()
           return () => {}
         }
-        const leave = open(out)
-        this.#readers.set(out, place)
+        const stop = open(out)
+        this.#streams.set(out, via)
         return () => {
-          this.#readers.delete(out)
-          leave()
+          this.#streams.delete(out)
+          stop()
         }
       },
     }
   }
 
-  /** The limit that refuses one more reader there; null if there is none. */
-  #limitReachedAt(place: UiPlace): number | null {
-    const { maxReaders } = this.#bounds
-    if (this.#readers.size >= maxReaders) return maxReaders
-    if (place === 'admin') return null
-    const readers = [...this.#readers.values()].filter((one) => one === place)
-    const max = maxListenerReaders(this.#bounds)
-    return readers.length < max ? null : max
+  /** The limit that is reached for new streams on the interface; null if none is. */
+  #limitReachedAt(via: UiInterface): number | null {
+    const { maxReaders } = this.#limits
+    if (this.#streams.size >= maxReaders) return maxReaders
+    if (via === 'admin') return null
+    const streams = [...this.#streams.values()].filter((one) => one === via)
+    const max = maxListenerStreams(this.#limits)
+    return streams.length < max ? null : max
   }
 }
 
@@ -202,18 +202,18 @@ function isBelow(path: string, top: string): boolean {
   return path === top || path.startsWith(`${top}/`)
 }
 
-/** Serves the web UI on node:http. `reportError` gets internal errors; the client sees only that there was one. */
+/** Serves the web UI on node:http. `reportError` gets internal errors; the client gets a plain 500. */
 export function createUiFallback(
   ui: UiService,
   reportError: (error: unknown) => void,
-  place: UiPlace = 'admin',
+  via: UiInterface = 'admin',
 ): FallbackHandler {
   return (request, response, { pathname: path, searchParams: query }) => {
     const { method = '', headers } = request
     try {
       const acceptEncoding = [headers['accept-encoding'] ?? []].flat().join(', ')
       const ifNoneMatch = headers['if-none-match']
-      const answer = ui.answer({ method, path, query, ifNoneMatch, acceptEncoding }, place)
+      const answer = ui.answer({ method, path, query, ifNoneMatch, acceptEncoding }, via)
       if (answer === null) return false
       request.resume()
       sendUiResponse(response, answer, method)

@@ -25,7 +25,7 @@ import { buildRuntimeView } from './runtime-view.ts'
 import { Sampler } from './traffic-samples.ts'
 
 const TICK_MS = 1_000
-/** Ticks per sample while there is no live reader. */
+/** Ticks per sample while no live stream has the topic `runtime`. */
 export const TICKS_PER_QUIET_SAMPLE = 5
 
 /** The operator interfaces, as far as the page shows them. */
@@ -117,11 +117,11 @@ export class ReadApi implements UiSources {
     this.#sampler.clear()
   }
 
-  readonly runtime: UiSources['runtime'] = ({ query }, place) => {
+  readonly runtime: UiSources['runtime'] = ({ query }, via) => {
     const samples = query.get('samples') === '0' ? [] : this.#sampler.samples
     const workers = this.#context?.workers?.() ?? null
     return buildRuntimeView(this.#facts, {
-      place,
+      place: via,
       samples,
       isRefused: this.#refusal !== null,
       workers,
@@ -134,7 +134,7 @@ export class ReadApi implements UiSources {
     buildLimitsView(this.#facts.limits(), this.#current.parts.formatter, this.#history)
 
   readonly logs: UiSources['logs'] = ({ query }) =>
-    this.#lines.logs(parseLineNumber(query.get('after')))
+    this.#lines.viewAfter(parseLineNumber(query.get('after')))
 
   readonly mcp = (): McpView => buildMcpView(this.#current.mcpLocations, this.#facts)
 
@@ -146,9 +146,9 @@ export class ReadApi implements UiSources {
   readonly live = (request: UiRequest): ReturnType<LiveStreams['answer']> =>
     this.#streams.answer(request)
 
-  /** Whether a live stream reads the topic. */
-  hasReaders(topic: LiveTopic): boolean {
-    return this.#streams.hasReaders(topic)
+  /** Whether a live stream has the topic. */
+  hasStreams(topic: LiveTopic): boolean {
+    return this.#streams.hasStreams(topic)
   }
 
   readonly generation = (): number => this.#facts.inForce().generation
@@ -170,10 +170,10 @@ export class ReadApi implements UiSources {
     this.#streams.tick(this.#sample())
   }
 
-  /** A sample visits every connection, so it is taken every second only for live readers. */
+  /** A sample visits every connection, so it is taken every second only for live streams. */
   #sample(): Sample | null {
     this.#quietTicks++
-    if (this.#quietTicks < TICKS_PER_QUIET_SAMPLE && !this.#streams.hasReaders('runtime'))
+    if (this.#quietTicks < TICKS_PER_QUIET_SAMPLE && !this.#streams.hasStreams('runtime'))
       return null
     this.#quietTicks = 0
     return this.#sampler.take()

@@ -28,7 +28,7 @@ const HOP_HEADERS = new Set([
 
 export class RemoteUi {
   readonly #socket: string
-  readonly #readers = new Set<EventWriter>()
+  readonly #streams = new Set<EventWriter>()
 
   constructor(socket: string) {
     this.#socket = socket
@@ -51,9 +51,9 @@ export class RemoteUi {
 
   /** Like `UiService.endListenerStreams`. */
   endListenerStreams(): void {
-    for (const reader of this.#readers)
-      if (reader.isFull) reader.destroy()
-      else reader.end()
+    for (const stream of this.#streams)
+      if (stream.isFull) stream.destroy()
+      else stream.end()
   }
 
   #open({ method, path, query, ifNoneMatch, acceptEncoding }: UiRequest): Promise<IncomingMessage> {
@@ -87,10 +87,10 @@ export class RemoteUi {
       kind: 'events',
       open: (out) => {
         clearTimeout(unreadTimer)
-        this.#readers.add(out)
+        this.#streams.add(out)
         pipeEvents(response, out)
         return () => {
-          this.#readers.delete(out)
+          this.#streams.delete(out)
           response.destroy()
         }
       },

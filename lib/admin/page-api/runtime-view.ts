@@ -24,27 +24,27 @@ export function buildRuntimeView(facts: GatewayFacts, extras: RuntimeExtras): Ru
     generation,
     loadedAt: loadedAt.getTime(),
     file: config.file,
-    listeners: config.gateways.map((gateway) => gatewayListenerStateOf(gateway, listeners)),
-    routes: limitList(sortByRequests(config, facts.traffic()), (traffic) => traffic),
+    listeners: config.gateways.map((gateway) => describeListener(gateway, listeners)),
+    routes: limitList(listRouteTraffic(config, facts.traffic()), (traffic) => traffic),
     samples,
     isRefused,
     workers,
   }
 }
 
-function gatewayListenerStateOf(
+function describeListener(
   gateway: GatewayConfig,
-  all: readonly ListenerCounts[],
+  counts: readonly ListenerCounts[],
 ): ListenerState {
   const { name, listeners } = gateway
-  const own = listenersOfGateway(gateway, all)
+  const gatewayCounts = countsOfGateway(gateway, counts)
   return {
     name,
     bind: formatBind(gateway),
     protocol: listeners[0]?.protocol ?? 'HTTP',
-    state: listenerStateOf(gateway, all),
-    open: own.reduce((sum, { open }) => sum + open, 0),
-    accepted: own.reduce((sum, { accepted }) => sum + accepted, 0),
+    state: portStateOf(gateway, counts),
+    open: gatewayCounts.reduce((sum, { open }) => sum + open, 0),
+    accepted: gatewayCounts.reduce((sum, { accepted }) => sum + accepted, 0),
     routes: listeners.reduce((sum, { routes }) => sum + routes.length, 0),
   }
 }
@@ -54,32 +54,32 @@ export function formatBind({ address, port }: GatewayConfig): string {
 }
 
 /** A port that a reload closed and opened again is open, even while old connections drain. */
-export function listenerStateOf(
+export function portStateOf(
   gateway: GatewayConfig,
-  all: readonly ListenerCounts[],
+  counts: readonly ListenerCounts[],
 ): ListenerCounts['state'] {
-  const states = listenersOfGateway(gateway, all).map(({ state }) => state)
+  const states = countsOfGateway(gateway, counts).map(({ state }) => state)
   return states.find((state) => state === 'open') ?? states[0] ?? 'closed'
 }
 
-function listenersOfGateway(
+function countsOfGateway(
   { port }: GatewayConfig,
-  all: readonly ListenerCounts[],
+  counts: readonly ListenerCounts[],
 ): ListenerCounts[] {
-  return all.filter(({ bind }) => bind === bindKeyOf(port))
+  return counts.filter(({ bind }) => bind === bindKeyOf(port))
 }
 
-/** Sorted by requests; the key of a listener counts requests that none of its routes took. */
-function sortByRequests(
+/** Sorted by requests. The entry of a listener has the requests that matched none of its routes. */
+function listRouteTraffic(
   config: Config,
   traffic: ReturnType<GatewayFacts['traffic']>,
 ): RouteTraffic[] {
   const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
-  const routes = listeners.flatMap((listener) => listener.routes.map(({ key }) => key))
-  const others = listeners.map(({ key }) => key).filter((key) => traffic.has(key))
-  return [...routes, ...others]
+  const routeKeys = listeners.flatMap((listener) => listener.routes.map(({ key }) => key))
+  const listenerKeys = listeners.map(({ key }) => key).filter((key) => traffic.has(key))
+  return [...routeKeys, ...listenerKeys]
     .map((key) => routeTrafficOf(key, traffic))
-    .sort((one, other) => other.requests - one.requests)
+    .sort((a, b) => b.requests - a.requests)
 }
 
 export function routeTrafficOf(

@@ -1,4 +1,5 @@
-// The listener that serves an MCP backend, as a destination for this process: the playground goes through it like any // client, so that policies, traces and logs apply.
+// The listener that serves an MCP backend, as the destination of playground requests: they pass through it like those of
+// any client, so that policies, traces and logs apply.
 
 import { isIP } from 'node:net'
 import { RESOURCE_METADATA_PATH, SERVER_METADATA_PATH } from '../../core/well-known-paths.ts'
@@ -15,13 +16,13 @@ export interface Destination {
 }
 
 /** More than a route needs, and short enough for a regex of the configuration. */
-const MAX_PATH = 1_024
+const MAX_PATH_CHARS = 1_024
 
-const DOCUMENTS = [RESOURCE_METADATA_PATH, SERVER_METADATA_PATH]
+const DOCUMENT_PATHS = [RESOURCE_METADATA_PATH, SERVER_METADATA_PATH]
 
 /** No query, no fragment, and no percent-encoding that could decode to another path. */
 const PLAIN_PATH = /^\/(?!\/)[\w\-.~!$&'()*+,;=:@/]*$/
-const GOES_UP = /(?:^|\/)\.{1,2}(?:\/|$)/
+const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/
 
 export function destinationOf({ gateway, listener, hostname }: McpLocation): Destination {
   const { port, address } = gateway
@@ -37,16 +38,16 @@ export function destinationOf({ gateway, listener, hostname }: McpLocation): Des
 }
 
 function isPlainPath(path: string): boolean {
-  return path.length <= MAX_PATH && PLAIN_PATH.test(path) && !GOES_UP.test(path)
+  return path.length <= MAX_PATH_CHARS && PLAIN_PATH.test(path) && !DOT_SEGMENT.test(path)
 }
 
 /** Only the exact path of the backend: other routes may be below it. */
-export function isAllowedPath(place: McpLocation, path: string): boolean {
-  return isPlainPath(path) && path === place.path
+export function isAllowedPath(location: McpLocation, path: string): boolean {
+  return isPlainPath(path) && path === location.path
 }
 
 export function isDocument(path: string): boolean {
-  return DOCUMENTS.some((root) => path === root || path.startsWith(`${root}/`))
+  return DOCUMENT_PATHS.some((root) => path === root || path.startsWith(`${root}/`))
 }
 
 /** A listener that is bound to all addresses is reachable on loopback; `::` accepts IPv4 too. */

@@ -1,4 +1,5 @@
-// The endpoints of the playground: requests to MCP backends and logins at their providers. On the admin interface only, // since they reach listeners from this machine.
+// The endpoints of the playground: requests to MCP backends and logins at their providers. They are on the admin interface
+// only, because they send requests to listeners from this machine.
 
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -13,14 +14,14 @@ import type { McpLocation } from '../page-api/mcp-locations.ts'
 import { LoginError } from './provider-access.ts'
 import type { Members, LoginErrorKind } from './provider-access.ts'
 import { Logins } from './provider-logins.ts'
-import { isJson, refuse, Relay, reply } from './playground-relay.ts'
+import { isJson, refuse, PlaygroundRelay, reply } from './playground-relay.ts'
 
 export interface Playground {
   readonly endpoints: EndpointTable
   readonly close: () => void
 }
 
-/** Of a request body about a login. */
+/** The size limit of a request body for a login. */
 const MAX_BODY_BYTES = 65_536
 
 /** Logins that wait for their provider at the same time. */
@@ -32,18 +33,21 @@ const STATUSES: Readonly<Record<LoginErrorKind, number>> = {
   client: 422,
 }
 
-type Places = () => readonly McpLocation[]
+type ListLocations = () => readonly McpLocation[]
 
-/** `places`: of the configuration in force. `operators`: admin addresses of this process, which no login may call. */
-export function playground(places: Places, operators: readonly AdminAddress[] = []): Playground {
+/** `locations`: of the configuration in force. `operators`: admin addresses of this process, which no login may call. */
+export function createPlayground(
+  locations: ListLocations,
+  operators: readonly AdminAddress[] = [],
+): Playground {
   const provider = createFetcher()
   const gateway = createFetcher('self')
   const publicHosts = createFetcher('unconfigured')
   const fetches = { provider: provider.fetch, gateway: gateway.fetch, public: publicHosts.fetch }
   const logins = new Logins(fetches, operators)
-  const relay = new Relay(places)
+  const relay = new PlaygroundRelay(locations)
   const forward: EndpointHandler = (request, response, url) => relay.serve(request, response, url)
-  const oauth = oauthHandlers(logins, places)
+  const oauth = createOAuthHandlers(logins, locations)
   return {
     endpoints: {
       '/api/playground': { GET: forward, POST: forward, DELETE: forward },
@@ -51,23 +55,23 @@ export function playground(places: Places, operators: readonly AdminAddress[] = 
       '/api/oauth/finish': { POST: oauth.finish },
     },
     close: () => {
-      for (const one of [provider, gateway, publicHosts]) one.close()
+      for (const fetcher of [provider, gateway, publicHosts]) fetcher.close()
     },
   }
 }
 
-function oauthHandlers(
+function createOAuthHandlers(
   logins: Logins,
-  places: Places,
+  locations: ListLocations,
 ): Record<'start' | 'finish', EndpointHandler> {
   let inProgress = 0
-  const answering =
-    (work: (asked: Members, request: IncomingMessage) => Promise<unknown>): EndpointHandler =>
+  const createHandler =
+    (run: (body: Members, request: IncomingMessage) => Promise<unknown>): EndpointHandler =>
     async (request, response) => {
       if (inProgress >= MAX_IN_PROGRESS) return refuse(response, 503, 'too many logins at once')
       inProgress++
       try {
-        reply(response, 200, await work(await readBody(request), request))
+        reply(response, 200, await run(await readBody(request), request))
       } catch (error) {
         if (!(error instanceof LoginError)) throw error
         refuse(response, STATUSES[error.kind], error.message)
@@ -76,17 +80,17 @@ function oauthHandlers(
       }
     }
   return {
-    start: answering((asked, { headers: { host = '' } }) => {
-      const start = parseStart(asked, host)
-      const place = places().find(({ backend }) => backend.key === start.backend)
-      if (place === undefined) throw new LoginError('no such MCP backend', 'request')
-      return logins.start(place, start)
+    start: createHandler((body, { headers: { host = '' } }) => {
+      const start = parseStart(body, host)
+      const location = locations().find(({ backend }) => backend.key === start.backend)
+      if (location === undefined) throw new LoginError('no such MCP backend', 'request')
+      return logins.start(location, start)
     }),
-    finish: answering((asked) => logins.finish(parseFinish(asked))),
+    finish: createHandler((body) => logins.finish(parseFinish(body))),
   }
 }
 
-/** A login must return to the page that started it, on this machine, since the address contains the code. */
+/** A login must return to the page that started it, on this machine, because the address contains the code. */
 function parseStart({ backend, redirectUri, clientId }: Members, host: string): OAuthStart {
   if (typeof backend !== 'string' || typeof redirectUri !== 'string')
     throw new LoginError('backend and redirectUri must be strings', 'request')
@@ -112,7 +116,7 @@ async function readBody(request: IncomingMessage): Promise<Members> {
   const length = Number(headers['content-length'] ?? NaN)
   if (!isJson(headers) || !(length <= MAX_BODY_BYTES))
     throw new LoginError('expected a small JSON body with a content-length', 'request')
-  const asked = parseJsonObject((await buffer(request)).toString())
-  if (asked === null) throw new LoginError('expected a JSON object', 'request')
-  return asked
+  const body = parseJsonObject((await buffer(request)).toString())
+  if (body === null) throw new LoginError('expected a JSON object', 'request')
+  return body
 }

@@ -1,8 +1,8 @@
 // Relays a request of the playground to the listener that serves the backend, and streams the response back.
 
-import { request as askHttp } from 'node:http'
+import { request as requestHttp } from 'node:http'
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { request as askHttps } from 'node:https'
+import { request as requestHttps } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { errorMessageOf } from '../../core/errors.ts'
@@ -14,18 +14,18 @@ import type { Destination } from './listener-destination.ts'
 
 const MAX_BODY_BYTES = 4_194_304
 
-/** Of all pages together: each has a notification stream and some calls open. */
+/** Requests of all pages together: each page has a notification stream and some calls open. */
 const MAX_IN_PROGRESS = 16
 
 /** A target may have to be started, or even downloaded, before it responds. */
-const HEAD_DEADLINE = 120_000
+const HEAD_TIMEOUT_MS = 120_000
 
 /** The gateway sends something on every stream well within this time. */
-const SILENCE_DEADLINE = 120_000
+const IDLE_TIMEOUT_MS = 120_000
 
-/** Headers of an MCP client besides `mcp-…`. Other headers of the browser, such as cookies, are not forwarded. */
-const FORWARDED = ['content-type', 'accept', 'authorization', 'last-event-id']
-const RETURNED = ['www-authenticate', 'mcp-session-id', 'mcp-protocol-version', 'allow']
+/** Headers of an MCP client in addition to `mcp-…`. Other headers of the browser, such as cookies, are not forwarded. */
+const FORWARDED_HEADERS = ['content-type', 'accept', 'authorization', 'last-event-id']
+const RETURNED_HEADERS = ['www-authenticate', 'mcp-session-id', 'mcp-protocol-version', 'allow']
 
 /** A browser must never show the response of a server as a page of the admin interface. */
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
@@ -34,26 +34,26 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 }
 
-type Places = () => readonly McpLocation[]
+type ListLocations = () => readonly McpLocation[]
 
-export class Relay {
-  readonly #places: Places
+export class PlaygroundRelay {
+  readonly #locations: ListLocations
   #inProgress = 0
 
-  /** `places`: of the configuration in force. */
-  constructor(places: Places) {
-    this.#places = places
+  /** `locations`: of the configuration in force. */
+  constructor(locations: ListLocations) {
+    this.#locations = locations
   }
 
   async serve(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     const key = url.searchParams.get('backend') ?? ''
     const path = url.searchParams.get('path') ?? ''
-    const place = this.#places().find(({ backend }) => backend.key === key)
-    if (place === undefined) return refuse(response, 404, 'no such MCP backend')
-    if (!isAllowedPath(place, path))
+    const location = this.#locations().find(({ backend }) => backend.key === key)
+    if (location === undefined) return refuse(response, 404, 'no such MCP backend')
+    if (!isAllowedPath(location, path))
       return refuse(response, 403, 'this path is not that of the backend')
-    const fault = refusalOf(request)
-    if (fault !== null) return refuse(response, ...fault)
+    const refusal = checkRequest(request)
+    if (refusal !== null) return refuse(response, ...refusal)
     if (this.#inProgress >= MAX_IN_PROGRESS)
       return refuse(
         response,
@@ -62,7 +62,7 @@ export class Relay {
       )
     this.#inProgress++
     try {
-      await forward(request, response, { ...destinationOf(place), path })
+      await forward(request, response, { ...destinationOf(location), path })
     } finally {
       this.#inProgress--
     }
@@ -70,7 +70,7 @@ export class Relay {
 }
 
 /** A form of another site can post text, but not JSON, without a CORS preflight. */
-function refusalOf({ method, headers }: IncomingMessage): readonly [number, string] | null {
+function checkRequest({ method, headers }: IncomingMessage): readonly [number, string] | null {
   const length = Number(headers['content-length'] ?? 0)
   if (headers['transfer-encoding'] !== undefined) return [411, 'content-length is required']
   if (length > MAX_BODY_BYTES) return [413, `the body has more than ${MAX_BODY_BYTES} bytes`]
@@ -86,14 +86,14 @@ async function forward(
 ): Promise<void> {
   // Read completely first: an early response must not cost the page its connection.
   const body = await buffer(request)
-  const ask = to.protocol === 'https:' ? askHttps : askHttp
-  const outgoing = ask({
+  const createRequest = to.protocol === 'https:' ? requestHttps : requestHttp
+  const outgoing = createRequest({
     method: request.method,
     host: to.address,
     port: to.port,
     path: to.path,
     headers: {
-      ...pickHeaders(request.headers, FORWARDED),
+      ...pickHeaders(request.headers, FORWARDED_HEADERS),
       ...(body.length === 0 ? {} : { 'content-length': body.length }),
       host: to.authority,
     },
@@ -106,7 +106,7 @@ async function forward(
   response.once('close', () => outgoing.destroy())
   try {
     outgoing.end(body)
-    await sendResponse(await responseOf(outgoing), response)
+    await sendResponse(await waitForResponse(outgoing), response)
   } catch (error) {
     outgoing.destroy()
     if (response.headersSent) return void response.destroy()
@@ -114,27 +114,27 @@ async function forward(
   }
 }
 
-function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
+function waitForResponse(outgoing: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const late = (): void => void outgoing.destroy(new Error('timeout'))
-    const timer = setTimeout(late, HEAD_DEADLINE)
+    const onTimeout = (): void => void outgoing.destroy(new Error('timeout'))
+    const timer = setTimeout(onTimeout, HEAD_TIMEOUT_MS)
     outgoing.once('response', resolve).once('error', reject)
     outgoing.once('close', () => reject(new Error('it closed the connection')))
     outgoing.once('response', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
   })
 }
 
-async function sendResponse(answer: IncomingMessage, response: ServerResponse): Promise<void> {
-  answer.setTimeout(SILENCE_DEADLINE, () => answer.destroy())
-  const { 'content-type': type = 'text/plain' } = answer.headers
-  const shown = isEventStream(type) || /^application\/json\b/i.test(type) ? type : 'text/plain'
-  response.writeHead(answer.statusCode ?? 502, {
-    ...pickHeaders(answer.headers, RETURNED),
+async function sendResponse(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  incoming.setTimeout(IDLE_TIMEOUT_MS, () => incoming.destroy())
+  const { 'content-type': type = 'text/plain' } = incoming.headers
+  const safeType = isEventStream(type) || /^application\/json\b/i.test(type) ? type : 'text/plain'
+  response.writeHead(incoming.statusCode ?? 502, {
+    ...pickHeaders(incoming.headers, RETURNED_HEADERS),
     ...SECURITY_HEADERS,
-    'content-type': shown,
+    'content-type': safeType,
   })
   response.flushHeaders()
-  await pipeline(answer, response)
+  await pipeline(incoming, response)
 }
 
 function pickHeaders(
@@ -148,8 +148,7 @@ function pickHeaders(
   return Object.fromEntries(found) as Record<string, string>
 }
 
-// Responses that the endpoints of the playground make themselves.
-
+/** Sends a response that the playground itself makes. */
 export function reply(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value)
   response.writeHead(status, {

@@ -1,5 +1,5 @@
-// How a login calls the gateway and the configured provider, and which hosts it may call: a document of a provider must not
-// make this process call its own network.
+// Sends the requests of a login to the gateway and the provider, and checks which hosts it may call: a document of a
+// provider must not make this process send requests into its own network.
 
 import { isIP } from 'node:net'
 import type { AdminAddress } from '../../config/config-types.ts'
@@ -32,41 +32,43 @@ export interface KnownHosts {
   readonly operators: readonly AdminAddress[]
 }
 
-export function hostKindOf(written: string, { issuer, resource, operators }: KnownHosts): HostKind {
-  if (!URL.canParse(written)) return 'forbidden'
-  const url = new URL(written)
+export function hostKindOf(text: string, { issuer, resource, operators }: KnownHosts): HostKind {
+  if (!URL.canParse(text)) return 'forbidden'
+  const url = new URL(text)
   const { origin, protocol, hostname, pathname, username, password } = url
-  const home = new URL(issuer)
-  if (username !== '' || password !== '' || isForOperators(url, operators)) return 'forbidden'
+  const issuerUrl = new URL(issuer)
+  if (username !== '' || password !== '' || isAdminAddress(url, operators)) return 'forbidden'
   if (origin === new URL(resource).origin && isDocument(pathname)) return 'gateway'
-  if (origin === home.origin) return 'provider'
-  const name = bare(hostname)
+  if (origin === issuerUrl.origin) return 'provider'
+  const name = withoutBrackets(hostname)
   if (protocol !== 'https:' || isLoopback(name)) return 'forbidden'
-  if (hostname === home.hostname) return 'provider'
+  if (hostname === issuerUrl.hostname) return 'provider'
   return isIP(name) === 0 ? 'public' : 'forbidden'
 }
 
-function isForOperators(url: URL, operators: readonly AdminAddress[]): boolean {
-  const name = bare(url.hostname)
+function isAdminAddress(url: URL, operators: readonly AdminAddress[]): boolean {
+  const name = withoutBrackets(url.hostname)
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
-  return operators.some((one) => {
-    if (one.kind === 'off' || one.kind === 'unix' || one.port !== port) return false
-    return isLoopback(name) || (one.kind === 'tcp' && (isIP(name) !== 0 || one.host === name))
+  return operators.some((address) => {
+    if (address.kind === 'off' || address.kind === 'unix' || address.port !== port) return false
+    return (
+      isLoopback(name) || (address.kind === 'tcp' && (isIP(name) !== 0 || address.host === name))
+    )
   })
 }
 
-/** Without the brackets of an IPv6 address. */
-function bare(hostname: string): string {
+/** Removes the brackets of an IPv6 address. */
+function withoutBrackets(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-export interface Fetches {
+export interface LoginFetchers {
   readonly provider: FetchDocument
   readonly gateway: FetchDocument
   readonly public: FetchDocument
 }
 
-export interface Fetched {
+export interface FetchedText {
   readonly status: number
   readonly text: string
 }
@@ -74,13 +76,13 @@ export interface Fetched {
 export type Members = Readonly<Record<string, unknown>>
 
 export class ProviderAccess {
-  readonly #fetches: Fetches
-  readonly #own: Destination
+  readonly #fetches: LoginFetchers
+  readonly #listener: Destination
   readonly #hosts: KnownHosts
 
-  constructor(fetches: Fetches, own: Destination, hosts: KnownHosts) {
+  constructor(fetches: LoginFetchers, listener: Destination, hosts: KnownHosts) {
     this.#fetches = fetches
-    this.#own = own
+    this.#listener = listener
     this.#hosts = hosts
   }
 
@@ -88,27 +90,27 @@ export class ProviderAccess {
     return hostKindOf(url, this.#hosts)
   }
 
-  /** The first of these documents that exists. */
-  async document(urls: readonly string[]): Promise<Members> {
+  /** Fetches the first of these documents that exists. */
+  async fetchFirstDocument(urls: readonly string[]): Promise<Members> {
     let reason = ''
     for (const url of urls) {
-      const { status, text } = await this.ask(url, { headers: { accept: 'application/json' } })
+      const { status, text } = await this.fetch(url, { headers: { accept: 'application/json' } })
       const found = status === 200 ? parseJsonObject(text) : null
       if (found !== null) return found
-      const what = status === 200 ? 'no JSON object' : `status ${status}`
-      reason = `${new URL(url).host} responds with ${what}`
+      const problem = status === 200 ? 'no JSON object' : `status ${status}`
+      reason = `${new URL(url).host} responds with ${problem}`
     }
     throw new LoginError(`no metadata: ${reason}`)
   }
 
   /** Never follows a redirect. */
-  async ask(url: string, options: DocumentFetchOptions): Promise<Fetched> {
+  async fetch(url: string, options: DocumentFetchOptions): Promise<FetchedText> {
     const { host } = new URL(url)
-    const reach = this.hostKindOf(url)
-    if (reach === 'forbidden') throw new LoginError(`${host} is not allowed for a login`)
-    const ask = reach === 'gateway' ? this.#fetchGateway : this.#fetches[reach]
+    const kind = this.hostKindOf(url)
+    if (kind === 'forbidden') throw new LoginError(`${host} is not allowed for a login`)
+    const fetchDocument = kind === 'gateway' ? this.#fetchGateway : this.#fetches[kind]
     try {
-      const { status, text } = await ask(url, options)
+      const { status, text } = await fetchDocument(url, options)
       return { status, text: text() }
     } catch (error) {
       if (error instanceof InternalAddressError)
@@ -118,7 +120,7 @@ export class ProviderAccess {
   }
 
   readonly #fetchGateway: FetchDocument = (url, options) => {
-    const { protocol, address, port, authority } = this.#own
+    const { protocol, address, port, authority } = this.#listener
     const host = address.includes(':') ? `[${address}]` : address
     const { pathname } = new URL(url)
     const headers = { ...options?.headers, host: authority }

@@ -14,19 +14,22 @@ import type {
 import type { McpLocation } from '../page-api/mcp-locations.ts'
 import { destinationOf } from './listener-destination.ts'
 import { LoginError, ProviderAccess } from './provider-access.ts'
-import type { Fetched, Fetches, Members, LoginErrorKind } from './provider-access.ts'
-import { metadataOf } from './provider-metadata.ts'
+import type { FetchedText, LoginFetchers, Members, LoginErrorKind } from './provider-access.ts'
+import { fetchServerMetadata } from './provider-metadata.ts'
 import type { ServerMetadata } from './provider-metadata.ts'
 
 /** Time for the user to sign in. */
 const LOGIN_MS = 600_000
 const MAX_LOGINS = 16
 
-/** Length of a provider's error text that is shown. */
-const MAX_ERROR_LENGTH = 300
+/** Characters of a provider's error text that are shown. */
+const MAX_ERROR_CHARS = 300
 
-const FORM = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
-const JSON_BODY = { 'content-type': 'application/json', accept: 'application/json' }
+const FORM_HEADERS = {
+  'content-type': 'application/x-www-form-urlencoded',
+  accept: 'application/json',
+}
+const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
 interface Login {
   readonly at: number
@@ -39,7 +42,7 @@ interface Login {
 }
 
 export class Logins {
-  readonly #fetches: Fetches
+  readonly #fetches: LoginFetchers
   readonly #operators: readonly AdminAddress[]
   readonly #clock: Pick<typeof Date, 'now'>
   /** By the state parameter. All live equally long, so the one that is evicted for a new one is the next to expire. */
@@ -47,7 +50,7 @@ export class Logins {
 
   /** `operators`: admin addresses of this process, which no document may name. */
   constructor(
-    fetches: Fetches,
+    fetches: LoginFetchers,
     operators: readonly AdminAddress[] = [],
     clock: Pick<typeof Date, 'now'> = Date,
   ) {
@@ -57,13 +60,13 @@ export class Logins {
   }
 
   /** Throws a LoginError. `redirectUri` must be the page's own. */
-  async start(place: McpLocation, { redirectUri, clientId }: OAuthStart): Promise<OAuthStarted> {
-    const config = place.route.policies.mcpAuthentication
+  async start(location: McpLocation, { redirectUri, clientId }: OAuthStart): Promise<OAuthStarted> {
+    const config = location.route.policies.mcpAuthentication
     if (config === null) throw new LoginError('this backend has no mcpAuthentication', 'request')
     const { resource } = config.resourceMetadata
     const hosts = { issuer: config.issuer, resource, operators: this.#operators }
-    const access = new ProviderAccess(this.#fetches, destinationOf(place), hosts)
-    const server = await metadataOf(config, access)
+    const access = new ProviderAccess(this.#fetches, destinationOf(location), hosts)
+    const server = await fetchServerMetadata(config, access)
     const client = clientId ?? (await registerClient(server, redirectUri, access))
     const verifier = randomText()
     const state = randomText()
@@ -99,10 +102,10 @@ export class Logins {
       code_verifier: verifier,
       resource,
     })
-    const asked = { method: 'POST', headers: FORM, body: form.toString() } as const
-    const answer = await access.ask(server.token, asked)
-    const given = membersOf(answer, 'no token', 'provider', [code, verifier])
-    const { access_token: token, token_type: type, expires_in: seconds, scope } = given
+    const options = { method: 'POST', headers: FORM_HEADERS, body: form.toString() } as const
+    const answer = await access.fetch(server.token, options)
+    const granted = parseMembers(answer, 'no token', 'provider', [code, verifier])
+    const { access_token: token, token_type: type, expires_in: seconds, scope } = granted
     if (typeof token !== 'string' || token === '')
       throw new LoginError('the provider gave no access token')
     if (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
@@ -146,27 +149,30 @@ async function registerClient(
     ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
   }
   const body = JSON.stringify(client)
-  const answer = await access.ask(registration, { method: 'POST', headers: JSON_BODY, body })
-  const { client_id: id } = membersOf(answer, 'no registration', 'client')
+  const answer = await access.fetch(registration, { method: 'POST', headers: JSON_HEADERS, body })
+  const { client_id: id } = parseMembers(answer, 'no registration', 'client')
   if (typeof id !== 'string' || id === '') throw new LoginError('no registration: no client_id')
   return id
 }
 
 /** Throws with the provider's error text where it refuses (RFC 6749 5.2, RFC 7591 3.2.2), without repeated secrets. */
-function membersOf(
-  { status, text }: Fetched,
-  what: string,
+function parseMembers(
+  { status, text }: FetchedText,
+  failure: string,
   kind: LoginErrorKind,
   secrets: readonly string[] = [],
 ): Members {
   const members = parseJsonObject(text) ?? {}
   if (status === 200 || status === 201) return members
-  const words = [members['error'], members['error_description']].filter(
-    (one) => typeof one === 'string',
+  const errorTexts = [members['error'], members['error_description']].filter(
+    (text) => typeof text === 'string',
   )
-  const said = secrets.reduce((all, one) => all.replaceAll(one, '…'), words.join(': '))
-  const reason = said.slice(0, MAX_ERROR_LENGTH) || `status ${status}`
-  throw new LoginError(`${what}: ${reason}`, kind)
+  const shown = secrets.reduce(
+    (text, secret) => text.replaceAll(secret, '…'),
+    errorTexts.join(': '),
+  )
+  const reason = shown.slice(0, MAX_ERROR_CHARS) || `status ${status}`
+  throw new LoginError(`${failure}: ${reason}`, kind)
 }
 
 function randomText(): string {

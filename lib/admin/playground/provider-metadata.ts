@@ -1,4 +1,5 @@
-// Reads the metadata for a login at an MCP backend's provider, as MCP clients do: the protected resource metadata first, // then that of its authorization server (RFC 9728, RFC 8414, OpenID Connect).
+// Reads the metadata for a login at an MCP backend's provider, as MCP clients do: the protected resource metadata first,
+// then the metadata of its authorization server (RFC 9728, RFC 8414, OpenID Connect).
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import {
@@ -10,33 +11,33 @@ import { LoginError } from './provider-access.ts'
 import type { ProviderAccess } from './provider-access.ts'
 
 export interface ServerMetadata {
-  /** Issuers that a redirect may name; empty where the provider's own issuer differs from the gateway's document. */
+  /** Issuers that a redirect may name; empty if the provider's own issuer differs from the gateway's document. */
   readonly issuers: readonly string[]
   readonly authorization: string
   readonly token: string
-  /** Null where clients cannot register. */
+  /** Null if clients cannot register. */
   readonly registration: string | null
   /** RFC 9207: its redirects name the issuer. */
   readonly sendsIssuer: boolean
   readonly scopes: readonly string[]
 }
 
-/** Scopes of the resource that are requested. */
+/** The maximum of requested scopes. */
 const MAX_SCOPES = 64
 
-export async function metadataOf(
+export async function fetchServerMetadata(
   config: McpAuthenticationConfig,
   access: ProviderAccess,
 ): Promise<ServerMetadata> {
   const { origin, path } = partsOf(config.resourceMetadata.resource)
-  const resource = await access.document([`${origin}${RESOURCE_METADATA_PATH}${path}`])
+  const resource = await access.fetchFirstDocument([`${origin}${RESOURCE_METADATA_PATH}${path}`])
   const [server] = Array.isArray(resource['authorization_servers'])
     ? (resource['authorization_servers'] as unknown[])
     : []
   // The configuration allows these two only.
   if (server !== `${origin}${path}` && server !== config.issuer)
     throw new LoginError('the resource names an authorization server that is not configured')
-  const found = await access.document(documentsOf(server, config))
+  const found = await access.fetchFirstDocument(documentsOf(server, config))
   const { issuer } = found
   // RFC 8414 3.3: otherwise another server could have written the document.
   if (issuer !== server)
@@ -65,19 +66,19 @@ function endpointIn(
   member: string,
   access: ProviderAccess,
 ): string {
-  const written = found[member]
-  if (typeof written !== 'string' || !URL.canParse(written))
+  const url = found[member]
+  if (typeof url !== 'string' || !URL.canParse(url))
     throw new LoginError(`the authorization server's document has no ${member}`)
-  if (access.hostKindOf(written) === 'forbidden')
+  if (access.hostKindOf(url) === 'forbidden')
     throw new LoginError(
       `${member} of the authorization server is not safe to use: it is neither at the issuer nor at a public host over TLS`,
     )
-  return written
+  return url
 }
 
 /** At the provider or the gateway itself: a document must not send a registration to another host. */
-function isKnownHost(written: unknown, access: ProviderAccess): written is string {
-  return typeof written === 'string' && ['gateway', 'provider'].includes(access.hostKindOf(written))
+function isKnownHost(url: unknown, access: ProviderAccess): url is string {
+  return typeof url === 'string' && ['gateway', 'provider'].includes(access.hostKindOf(url))
 }
 
 function textsIn(value: unknown): string[] {

@@ -53,7 +53,7 @@ export class PprofBuilder {
     this.#samples.push({ locationId: [...locations], value: [...values] })
   }
 
-  /** Encoded in pieces and compressed on another thread, so that requests go on meanwhile. */
+  /** Encoded in pieces and compressed on another thread, so that requests are served meanwhile. */
   async finish(period: number, { startedAt, duration }: ProfileSpan): Promise<Buffer> {
     const profile = new Profile({
       ...this.#tables.toProfileInput(this.#types),
@@ -66,7 +66,7 @@ export class PprofBuilder {
   }
 }
 
-/** pprof adds up equal names, so ours contain the file; and it takes angle brackets for C++ templates. */
+/** pprof merges functions with equal names, so a name contains its file. It reads angle brackets as C++ templates. */
 function frameNameOf(
   { functionName, lineNumber, url }: CallFrame,
   { file, line }: SourcePosition,
@@ -115,10 +115,10 @@ class ProfileTables {
     const periodType = sampleType.at(-1)
     // One mapping, whose functions, files and lines are all known.
     const filename = this.#strings.dedup('gateway')
-    const known = { hasFunctions: true, hasFilenames: true, hasLineNumbers: true }
+    const flags = { hasFunctions: true, hasFilenames: true, hasLineNumbers: true }
     return {
       sampleType,
-      mapping: [{ id: 1, filename, ...known }],
+      mapping: [{ id: 1, filename, ...flags }],
       location: [...this.#locations.values()],
       function: [...this.#functions.values()],
       stringTable: this.#strings,

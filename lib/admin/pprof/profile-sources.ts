@@ -1,4 +1,5 @@
-// Maps positions in the built code to our TypeScript by the source maps next to it; file names hold no path of the machine.
+// Maps positions in the built code to the TypeScript sources, with the source maps next to it. File names contain no path
+// of the machine.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
@@ -8,10 +9,10 @@ import { fileURLToPath } from 'node:url'
 import { readSourceLookup } from '../../core/source-positions.ts'
 import type { SourceLookup, SourcePosition } from '../../core/source-positions.ts'
 
-/** The folder of the build, seen from its lib/admin/pprof/. */
+/** The folder of the build: this module is in its lib/admin/pprof/. */
 const BUILD_FOLDER = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Beyond any column, so that the last mapping of the line is found. */
+/** Higher than any column, so that the last mapping of the line is found. */
 const LAST_COLUMN = 1_000_000
 
 /** Used for one profile: each file is read once. */

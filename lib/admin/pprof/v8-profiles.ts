@@ -10,7 +10,7 @@ const IDLE_FRAMES: ReadonlySet<string> = new Set(['(idle)', '(root)'])
 interface CpuProfileNode {
   readonly node: Profiler.ProfileNode
   readonly parent: CpuProfileNode | null
-  /** Microseconds while it was the innermost frame. */
+  /** Microseconds in which it was the innermost frame. */
   time: number
   hits: number
 }
@@ -23,7 +23,7 @@ export async function convertCpuProfile(
   const builder = new PprofBuilder(['samples', 'count'], ['cpu', 'nanoseconds'])
   const nodes = buildCpuTree(profile)
   addSampleTimes(profile, nodes)
-  for (const one of nodes.values()) addCpuSamples(builder, one)
+  for (const node of nodes.values()) addCpuSamples(builder, node)
   return builder.finish(Math.round(1e9 / frequency), span)
 }
 
@@ -31,11 +31,11 @@ function buildCpuTree({ nodes }: Profiler.Profile): Map<number, CpuProfileNode> 
   const found = new Map<number, CpuProfileNode>()
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const visit = (node: Profiler.ProfileNode, parent: CpuProfileNode | null): void => {
-    const one: CpuProfileNode = { node, parent, time: 0, hits: 0 }
-    found.set(node.id, one)
+    const treeNode: CpuProfileNode = { node, parent, time: 0, hits: 0 }
+    found.set(node.id, treeNode)
     for (const id of node.children ?? []) {
       const child = byId.get(id)
-      if (child !== undefined) visit(child, one)
+      if (child !== undefined) visit(child, treeNode)
     }
   }
   // V8 limits stacks to 256 frames, so recursion is safe; its first node is the root.
@@ -49,10 +49,10 @@ function addSampleTimes(
   nodes: Map<number, CpuProfileNode>,
 ) {
   for (const [at, id] of samples.entries()) {
-    const one = nodes.get(id)
-    if (one === undefined) continue
-    one.hits++
-    one.time += Math.max(0, timeDeltas[at + 1] ?? timeDeltas[at] ?? 0)
+    const node = nodes.get(id)
+    if (node === undefined) continue
+    node.hits++
+    node.time += Math.max(0, timeDeltas[at + 1] ?? timeDeltas[at] ?? 0)
   }
 }
 

@@ -65,13 +65,17 @@ export class MetadataRoutes {
   rootFormsFor({ policies: { mcpAuthentication: config } }: RouteConfig): RootMetadataOwnership {
     if (config === null) return UNAMBIGUOUS_ROOTS
     return {
-      resource: this.#isOwn(RESOURCE_METADATA_PATH, config, areSameResource) ? 'own' : 'ambiguous',
-      server: this.#isOwn(SERVER_METADATA_PATH, config, haveSameServer) ? 'own' : 'ambiguous',
+      resource: this.#isUnambiguous(RESOURCE_METADATA_PATH, config, areSameResource)
+        ? 'own'
+        : 'ambiguous',
+      server: this.#isUnambiguous(SERVER_METADATA_PATH, config, haveSameServer)
+        ? 'own'
+        : 'ambiguous',
     }
   }
 
   /** All protected resources of the host have the same metadata at the path, and no other route matches it. */
-  #isOwn(path: string, config: McpAuthenticationConfig, areSame: SameMetadata): boolean {
+  #isUnambiguous(path: string, config: McpAuthenticationConfig, areSame: SameMetadata): boolean {
     const sameHost = this.#resources.filter((resource) => haveSameHost(resource, config))
     if (!sameHost.every((resource) => areSame(resource, config))) return false
     const request = new RequestHead('', [], 0)
@@ -96,7 +100,7 @@ export function buildUiRoute<T>(listener: ListenerConfig, value: T): RouteEntry<
     { kind: 'prefix', value: UI_PATH },
     ...UI_API_NAMES.map((name): PathMatch => ({ kind: 'exact', value: uiApiPath(name) })),
   ]
-  // A route of the configuration at one of these paths, for one host or for all, goes first.
+  // A configured route at one of these paths, for one host or for all, has precedence.
   for (const value of ['/', FAVICON_PATH])
     if (!hasRouteAt(listener, value)) paths.push({ kind: 'exact', value })
   const matches = paths.map((path): RouteMatch => ({ ...ANY_REQUEST, path }))
@@ -114,9 +118,9 @@ export function isForUi(
   port: ListenerTable<RoutedListener> | undefined,
 ): boolean {
   const { path } = request
-  const isNear =
+  const isCandidate =
     path === '/' || path === FAVICON_PATH || path.startsWith(UI_PATH) || path.startsWith('/api/')
-  if (!isNear) return false
+  if (!isCandidate) return false
   const listener = port?.find(request.authority)
   return (
     listener !== undefined && listener.routes.find(request)?.value.key === uiRouteKeyOf(listener)
@@ -125,7 +129,7 @@ export function isForUi(
 
 /**
  * Without credentials on a loopback address, only loopback host names are answered (DNS rebinding). Authorization rules
- * alone do not lift that. Only the `cors` policy of the UI allows origins: that of the listener is for other traffic.
+ * alone do not remove this restriction. Only the `cors` policy of the UI allows origins: that of the listener is for other traffic.
  */
 export function buildUiAccess(
   policies: UiPolicies,
@@ -143,13 +147,13 @@ export function buildUiAccess(
   }
 }
 
-function hasRouteAt({ routes }: ListenerConfig, at: string): boolean {
+function hasRouteAt({ routes }: ListenerConfig, wanted: string): boolean {
   return routes.some(({ matches }) =>
     matches.some(({ path }) => {
-      if (path.kind === 'regex') return path.regex.test(at)
-      if (path.kind === 'exact') return path.value === at
+      if (path.kind === 'regex') return path.regex.test(wanted)
+      if (path.kind === 'exact') return path.value === wanted
       const value = path.value.replace(/\/+$/, '')
-      return at === value || at.startsWith(`${value}/`)
+      return wanted === value || wanted.startsWith(`${value}/`)
     }),
   )
 }

@@ -52,14 +52,14 @@ export interface TokenLimiting {
   readonly scope: 'route' | 'gateway'
 }
 
-/** What LLM backends share with all others. */
+/** The resources that LLM backends share with other backends. */
 export interface LlmPlanResources {
   readonly policies: PolicyFactory
   readonly held: ByteBudget
   readonly limits: LlmLimits
   readonly log: Log
   readonly health: BackendHealth
-  /** The pool of an endpoint, for the backend of a key. */
+  /** The pool of an endpoint; `backend` is the key of the backend that uses it. */
   pool(backend: string, endpoint: EndpointAddress, tls: BackendTlsConfig | null): ConnectionPool
 }
 

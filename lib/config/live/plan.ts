@@ -104,7 +104,7 @@ export interface Plan {
   readonly backends: ReadonlySet<string>
 }
 
-/** What the plans of a gateway share, and what remains after a reload. */
+/** The resources that all plans of a gateway share and that remain after a reload. */
 export interface SharedResources {
   readonly pools: ConnectionPools
   readonly groups: McpGroups
@@ -146,7 +146,7 @@ export function buildPlan(config: Config, shared: SharedResources, generation: n
   }
 }
 
-/** What the routes of a listener share. */
+/** The values that all routes of a listener share. */
 interface ListenerContext {
   readonly gateway: GatewayConfig
   readonly policies: readonly Policy[]

@@ -18,9 +18,9 @@ import {
   allowAnyOrigin,
   createMethodNotAllowedReply,
   createOAuthErrorReply,
-  createProviderDownReply,
+  createProviderFailedReply,
   createProviderUnusableReply,
-  createPublicJsonReply,
+  createJsonReply,
   ProviderCalls,
 } from './provider-requests.ts'
 import { selectIdentityProvider } from './providers.ts'
@@ -87,7 +87,7 @@ export class OAuthPathHandler {
     if (!methods.split(', ').includes(method)) return createMethodNotAllowedReply(methods)
     switch (kind) {
       case 'resource':
-        return createPublicJsonReply(200, buildResourceMetadata(this.#config))
+        return createJsonReply(200, buildResourceMetadata(this.#config))
       case 'server':
         return this.#serveServerMetadata(form)
       case 'registration':
@@ -126,13 +126,11 @@ export class OAuthPathHandler {
   async #serveServerMetadata(form: MetadataForm): Promise<Reply> {
     const urls = this.#provider.discoveryUrls(this.#config.issuer)
     const fetched = await this.#identity.documents.findFirst(urls)
-    if (typeof fetched === 'string') return createProviderDownReply(fetched)
+    if (typeof fetched === 'string') return createProviderFailedReply(fetched)
     const gatewayUrls = serverUrls(this.#config, form, this.#roots)
     const document = buildServerMetadata(this.#config, this.#provider, fetched, gatewayUrls)
     const fault = this.#check.check(fetched, document)
-    return fault === null
-      ? createPublicJsonReply(200, document)
-      : createProviderUnusableReply(fault)
+    return fault === null ? createJsonReply(200, document) : createProviderUnusableReply(fault)
   }
 }
 

@@ -38,55 +38,58 @@ export interface ProviderPost {
 }
 
 export class ProviderCalls {
-  readonly #fetch: FetchDocument
+  readonly #post: FetchDocument
   readonly #log: Log
   readonly #refusals: RefusalCounter
   #inFlight = 0
 
   constructor({ post, log, refusals }: Pick<IdentityStore, 'post' | 'log' | 'refusals'>) {
-    this.#fetch = post
+    this.#post = post
     this.#refusals = refusals
     this.#log = log
   }
 
-  /** Returns the provider's response, also when it is an error, or a 502 or 503. `what` is used in log events. */
-  async post(what: string, posted: ProviderPost): Promise<Reply> {
+  /**
+   * Returns the provider's response, even if it is an error; 502 if the provider fails, 503 if too many calls are open.
+   * `callName` begins the log events.
+   */
+  async post(callName: string, request: ProviderPost): Promise<Reply> {
     if (this.#inFlight >= MAX_PROVIDER_CALLS) {
       this.#refusals.count('providerCalls', MAX_PROVIDER_CALLS)
       return createOAuthErrorReply(
         503,
         'temporarily_unavailable',
-        'too many requests wait for the provider',
+        'too many requests are waiting for the provider',
       )
     }
     this.#inFlight++
     try {
-      return await this.#send(what, posted)
+      return await this.#send(callName, request)
     } finally {
       this.#inFlight--
     }
   }
 
-  async #send(what: string, { url, headers, body }: ProviderPost): Promise<Reply> {
+  async #send(callName: string, { url, headers, body }: ProviderPost): Promise<Reply> {
     const { host } = new URL(url)
     let fetched: FetchedDocument
     try {
-      fetched = await this.#fetch(url, { method: 'POST', headers, body })
+      fetched = await this.#post(url, { method: 'POST', headers, body })
     } catch (error) {
-      this.#log.write('warn', 'auth', `${what} got no response`, [
+      this.#log.write('warn', 'auth', `${callName} got no response`, [
         ...['host', host, 'error', errorMessageOf(error)],
       ])
-      return createProviderDownReply(`${host} does not respond`)
+      return createProviderFailedReply(`${host} does not respond`)
     }
     const { status, bytes } = fetched
     if (status >= 400)
-      this.#log.write('info', 'auth', `${what} refused`, [
+      this.#log.write('info', 'auth', `${callName} refused`, [
         ...['host', host, 'status', status],
         ...['error', errorCodeIn(bytes)],
       ])
     // A redirect is not passed on: the client would post its code or registration to another URL.
     if (status >= 300 && status < 400)
-      return createProviderDownReply(`${host} responded with status ${status}`)
+      return createProviderFailedReply(`${host} responded with status ${status}`)
     return createProviderReply(fetched)
   }
 }
@@ -98,7 +101,7 @@ function createProviderReply({ status, headers, bytes }: FetchedDocument): Reply
   return buildReply(status, [...fields, ...ISOLATION_HEADERS], bytes)
 }
 
-/** Finds the error codes only: the error text may repeat what the client sent. */
+/** Extracts only the error codes: the error text may repeat what the client sent. */
 function errorCodeIn(bytes: Buffer): string | undefined {
   const start = bytes.toString('latin1', 0, MAX_ERROR_BYTES_READ)
   const [, error] = /"error"\s*:\s*"([\w.-]{1,64})"/.exec(start) ?? []
@@ -106,13 +109,13 @@ function errorCodeIn(bytes: Buffer): string | undefined {
   return [error, detail].filter((code) => code !== undefined).join(' ') || undefined
 }
 
-export function createPublicJsonReply(status: number, value: unknown): Reply {
+export function createJsonReply(status: number, value: unknown): Reply {
   return buildReply(status, [['content-type', 'application/json']], JSON.stringify(value))
 }
 
 /** The error format of RFC 6749 5.2 and RFC 7591 3.2.2. */
 export function createOAuthErrorReply(status: number, error: string, description: string): Reply {
-  return createPublicJsonReply(status, { error, error_description: description })
+  return createJsonReply(status, { error, error_description: description })
 }
 
 export function createMethodNotAllowedReply(methods: string): Reply {
@@ -125,12 +128,12 @@ export function createMethodNotAllowedReply(methods: string): Reply {
   return reply
 }
 
-/** The response when the provider does not respond, or not as expected. */
-export function createProviderDownReply(reason: string): Reply {
+/** The response when the provider does not respond, or responds unexpectedly. */
+export function createProviderFailedReply(reason: string): Reply {
   return createOAuthErrorReply(
     502,
     'temporarily_unavailable',
-    `the identity provider is down: ${reason}`,
+    `the identity provider failed: ${reason}`,
   )
 }
 

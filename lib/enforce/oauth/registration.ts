@@ -9,8 +9,8 @@ import { parseJsonObject } from '../../text/json-edit.ts'
 import type { DiscoveryDocuments } from './discovery.ts'
 import {
   createOAuthErrorReply,
-  createProviderDownReply,
-  createPublicJsonReply,
+  createProviderFailedReply,
+  createJsonReply,
 } from './provider-requests.ts'
 import type { ProviderCalls } from './provider-requests.ts'
 import type { IdentityProvider } from './providers.ts'
@@ -41,7 +41,7 @@ export async function registerClient(
   }
   if (config.clientId !== null) return answerWithOperatorClient(bytes.toString(), config, ownUrl)
   const fetched = await documents.findFirst(provider.discoveryUrls(config.issuer))
-  if (typeof fetched === 'string') return createProviderDownReply(fetched)
+  if (typeof fetched === 'string') return createProviderFailedReply(fetched)
   const url = provider.registrationUrl(fetched, config.issuer)
   if (url === null)
     return createOAuthErrorReply(
@@ -61,7 +61,7 @@ export function createClientReply(
 ): Reply | null {
   const { clientId } = config
   if (clientId === null || !path.endsWith(`/${encodeURIComponent(clientId)}`)) return null
-  return createPublicJsonReply(200, describeOperatorClient(config, {}, ownUrl))
+  return createJsonReply(200, describeOperatorClient(config, {}, ownUrl))
 }
 
 /** Returns the operator's client to every caller: its id, never its secret. */
@@ -90,7 +90,7 @@ function answerWithOperatorClient(
       'invalid_redirect_uri',
       'a redirect URI must be https, loopback or of an app scheme',
     )
-  return createPublicJsonReply(201, describeOperatorClient(config, requested, ownUrl))
+  return createJsonReply(201, describeOperatorClient(config, requested, ownUrl))
 }
 
 function describeOperatorClient(

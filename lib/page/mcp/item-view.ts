@@ -1,7 +1,7 @@
 // The chosen tool, prompt or resource: its form, its call as a curl command, a trace of it, and the result.
 
 import type { McpBackendView } from '../../admin/page-api/page-api-types.ts'
-import { shellWord } from '../../trace-view/curl-command.ts'
+import { quoteForShell } from '../../trace-view/curl-command.ts'
 import { html, useEffect, useMemo, useRef } from '../page-view.ts'
 import type { VNode } from '../page-view.ts'
 import { useObservable } from '../observable.ts'
@@ -192,7 +192,7 @@ function AsCurl(props: Props & { readonly state: FormState }): VNode {
   const { item, client, backend, authorization, state } = props
   const { value } = readForm(state)
   const message = { method: methodOf(item), params: paramsOf(item, value) }
-  const command = curlOf({
+  const command = buildMcpCurlCommand({
     ...{ backend, host: location.hostname, headers: client.headers },
     ...{ authorization, message },
   })
@@ -271,14 +271,20 @@ export interface SentMessage {
   readonly message: Members
 }
 
-export function curlOf({ backend, host, headers, authorization, message }: SentMessage): string {
-  const words = [`curl -N ${shellWord(urlOf(backend, host))}`]
+export function buildMcpCurlCommand({
+  backend,
+  host,
+  headers,
+  authorization,
+  message,
+}: SentMessage): string {
+  const words = [`curl -N ${quoteForShell(urlOf(backend, host))}`]
   // The certificate is likely self-signed.
   if (backend.protocol === 'HTTPS') words.push('--insecure')
   for (const [name, value] of Object.entries(headers))
-    words.push(`-H ${shellWord(`${name}: ${value}`)}`)
+    words.push(`-H ${quoteForShell(`${name}: ${value}`)}`)
   if (authorization === 'token') words.push('-H "authorization: Bearer $TOKEN"')
-  words.push(`--data-raw ${shellWord(JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }))}`)
+  words.push(`--data-raw ${quoteForShell(JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }))}`)
   return words.join(' \\\n  ')
 }
 

@@ -1,6 +1,6 @@
 // The playground of one MCP backend: connect, choose a tool, prompt or resource, and see what the server sends.
 
-import type { McpBackendView, UiPlace } from '../../admin/page-api/page-api-types.ts'
+import type { McpBackendView, UiInterface } from '../../admin/page-api/page-api-types.ts'
 import { html, useEffect, useMemo, useRef, useState } from '../page-view.ts'
 import type { VNode } from '../page-view.ts'
 import { ownUrl } from '../server-data.ts'
@@ -19,7 +19,7 @@ import { SignIn } from './sign-in.ts'
 
 interface Props {
   readonly backend: McpBackendView
-  readonly place: UiPlace
+  readonly place: UiInterface
   /** Whether the page is connected to the gateway. */
   readonly gateway: LinkState
 }
@@ -169,7 +169,7 @@ function Workspace(props: {
 }
 
 /** By the relay of the admin interface, or directly on the backend's own listener. */
-function sendTo({ key, path }: McpBackendView, place: UiPlace): SendHttp {
+function sendTo({ key, path }: McpBackendView, place: UiInterface): SendHttp {
   const query = new URLSearchParams({ backend: key, path })
   const url = place === 'admin' ? `/api/playground?${query.toString()}` : path
   return (method, { headers, body, signal }) =>
@@ -220,7 +220,7 @@ function usePlayground(session: PlaygroundSession, send: SendHttp): Playground {
 
 interface ConnectProps {
   readonly backend: McpBackendView
-  readonly place: UiPlace
+  readonly place: UiInterface
   readonly playground: Playground
   readonly token: Token
   readonly setToken: (token: Token) => void

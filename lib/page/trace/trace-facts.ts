@@ -2,7 +2,7 @@
 
 import { bytesText, spanWords, timeText } from '../../trace-view/amounts.ts'
 import { faultOf, routeName } from '../../trace-view/explain-outcome.ts'
-import { members, totalOf, valueText } from '../../trace-view/trace-event.ts'
+import { asRecord, totalOf, valueText } from '../../trace-view/trace-event.ts'
 import type { ShownEvent } from '../../trace-view/trace-event.ts'
 import { arrivalsOf, partCount } from '../../trace-view/timed-events.ts'
 import { html } from '../page-view.ts'
@@ -42,7 +42,7 @@ const FACTS: ReadonlyMap<string, Facts> = new Map<string, Facts>([
   ['cel', celFacts],
   ['backendCallStart', ({ target }) => pairs([['Target', valueText(target)]])],
   ['backendCallResult', callFacts],
-  ['llmUsage', ({ usage }) => fieldsOf(members(usage))],
+  ['llmUsage', ({ usage }) => fieldsOf(asRecord(usage))],
   ['requestFinished', finishedFacts],
 ])
 
@@ -54,9 +54,9 @@ export function TraceFacts(props: StepProps): VNode {
 }
 
 function requestFacts({ stage, requestState }: Message): ComponentChildren {
-  const { request, source, backend } = members(requestState)
-  const { method, uri, version } = members(request)
-  const { address, port } = members(source)
+  const { request, source, backend } = asRecord(requestState)
+  const { method, uri, version } = asRecord(request)
+  const { address, port } = asRecord(source)
   return html`
     ${stageText(stage)}
     ${pairs([
@@ -64,15 +64,15 @@ function requestFacts({ stage, requestState }: Message): ComponentChildren {
       ['Client', `${valueText(address)}:${valueText(port)}, ${valueText(version)}`],
       ...(backend === undefined
         ? []
-        : [['Backend', Object.values(members(backend)).map(valueText).join(', ')] as const]),
+        : [['Backend', Object.values(asRecord(backend)).map(valueText).join(', ')] as const]),
     ])}
   `
 }
 
 function responseFacts({ stage, requestState }: Message): ComponentChildren {
-  const { response, proxy } = members(requestState)
-  const { code } = members(response)
-  const { requestProcessingDuration, upstreamDuration } = members(proxy)
+  const { response, proxy } = asRecord(requestState)
+  const { code } = asRecord(response)
+  const { requestProcessingDuration, upstreamDuration } = asRecord(proxy)
   return html`
     ${stageText(stage)}
     ${pairs([
@@ -135,7 +135,7 @@ function routeFacts({ selectedRoute, evaluatedRoutes }: Message): ComponentChild
 }
 
 function selectionFacts({ phase, effectivePolicy }: Message): ComponentChildren {
-  const entries = Object.entries(members(effectivePolicy)).filter(
+  const entries = Object.entries(asRecord(effectivePolicy)).filter(
     ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
   )
   if (entries.length === 0) return html`<p>The ${valueText(phase)} has no policies.</p>`
@@ -146,7 +146,7 @@ function selectionFacts({ phase, effectivePolicy }: Message): ComponentChildren 
 }
 
 function policyFacts({ kind, result }: Message): ComponentChildren {
-  const { type, reason, details, snapshot } = members(result)
+  const { type, reason, details, snapshot } = asRecord(result)
   const words = valueText(type === 'skip' ? reason : details)
   const code = Number(/^answered (\d+)/.exec(words)?.[1] ?? 0)
   return pairs([
@@ -166,7 +166,7 @@ function policyFacts({ kind, result }: Message): ComponentChildren {
 }
 
 function ruleFacts({ rules, result }: Message, { steps }: StepProps): ComponentChildren {
-  const list = (Array.isArray(rules) ? rules : []).map(members)
+  const list = (Array.isArray(rules) ? rules : []).map(asRecord)
   return html`<${RuleTable}
     rules=${list}
     result=${valueText(result)}
@@ -200,7 +200,7 @@ function celFacts({ expr, result }: Message, { steps }: StepProps): ComponentChi
     <p>This expression failed for this request: ${faultOf(expr, events) ?? 'unknown error'}.</p>
     <pre class="block" tabindex="0">${valueText(expr)}</pre>
     <p class="dim">
-      Code <code>${valueText(members(result)['error'])}</code>. The request below has the values it
+      Code <code>${valueText(asRecord(result)['error'])}</code>. The request below has the values it
       could read. A rule that fails does not match.
     </p>
   `

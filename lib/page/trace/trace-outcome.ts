@@ -1,6 +1,6 @@
 // The outcome of a traced request in one sentence, and the actions on its trace.
 
-import { curlOf } from '../../trace-view/curl-command.ts'
+import { buildCurlCommand } from '../../trace-view/curl-command.ts'
 import { explain } from '../../trace-view/explain-outcome.ts'
 import { html, useMemo, useState } from '../page-view.ts'
 import type { VNode } from '../page-view.ts'
@@ -87,7 +87,7 @@ function Sentence(props: {
 }
 
 function Curl(props: { readonly trace: KeptTrace }): VNode {
-  const found = useMemo(() => curlOf(props.trace.steps), [props.trace.steps])
+  const found = useMemo(() => buildCurlCommand(props.trace.steps), [props.trace.steps])
   if (found === null) return html`<p class="dim">The trace contains no request.</p>`
   return html`
     <div class="curl">

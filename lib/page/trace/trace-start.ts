@@ -1,7 +1,7 @@
 // The form that starts a trace: which request to wait for, and a command that sends one.
 
 import type { RuntimeView } from '../../admin/page-api/page-api-types.ts'
-import { shellWord } from '../../trace-view/curl-command.ts'
+import { quoteForShell } from '../../trace-view/curl-command.ts'
 import { html, useEffect, useRef, useState } from '../page-view.ts'
 import type { VNode } from '../page-view.ts'
 import { curlFor } from '../parts/seen-requests.ts'
@@ -213,9 +213,10 @@ export function matchingCurl(root: string, expression: string): string | null {
     const [, exact, prefix] = PATH.exec(part) ?? []
     const [, name, value] = HEADER.exec(part) ?? []
     const wanted = textOf(exact ?? prefix)
-    if (method !== undefined) words.push(`-X ${shellWord(textOf(method))}`)
+    if (method !== undefined) words.push(`-X ${quoteForShell(textOf(method))}`)
     else if (wanted.startsWith('/')) path = wanted
-    else if (name !== undefined) words.push(`-H ${shellWord(`${textOf(name)}: ${textOf(value)}`)}`)
+    else if (name !== undefined)
+      words.push(`-H ${quoteForShell(`${textOf(name)}: ${textOf(value)}`)}`)
     else return null
   }
   const at = root.lastIndexOf(' ') + 1
@@ -223,7 +224,7 @@ export function matchingCurl(root: string, expression: string): string | null {
   return [
     root.slice(0, at).trim(),
     ...words.filter((word) => word !== '-X GET'),
-    shellWord(url),
+    quoteForShell(url),
   ].join(' ')
 }
 

@@ -2,7 +2,7 @@
 
 import { timeText } from '../../trace-view/amounts.ts'
 import { explain } from '../../trace-view/explain-outcome.ts'
-import { members, stepOf } from '../../trace-view/trace-event.ts'
+import { asRecord, stepOf } from '../../trace-view/trace-event.ts'
 import type { Step } from '../../trace-view/trace-event.ts'
 import { EventStreamReader } from '../../trace-view/timed-events.ts'
 import { Observable } from '../observable.ts'
@@ -71,8 +71,8 @@ function isComplete(steps: readonly Step[]): boolean {
 
 export function titleOf({ steps }: Pick<KeptTrace, 'steps'>): Title {
   const first = steps.find(({ event }) => event.message.type === 'requestSnapshot')
-  const { method, pathAndQuery, path } = members(
-    members(first?.event.message['requestState'])['request'],
+  const { method, pathAndQuery, path } = asRecord(
+    asRecord(first?.event.message['requestState'])['request'],
   )
   const last = steps.findLast(({ event }) => event.message.type === 'requestFinished')
   const status = last?.event.message['status']
@@ -87,7 +87,7 @@ export function titleOf({ steps }: Pick<KeptTrace, 'steps'>): Title {
 /** When the request began: from the trace itself, or when it arrived; null for a file without a time. */
 export function startTimeOf({ steps, file, at }: KeptTrace): number | null {
   const first = steps.find(({ event }) => event.message.type === 'requestSnapshot')
-  const { startTime } = members(members(first?.event.message['requestState'])['request'])
+  const { startTime } = asRecord(asRecord(first?.event.message['requestState'])['request'])
   const parsed = typeof startTime === 'string' ? Date.parse(startTime) : NaN
   if (!Number.isNaN(parsed)) return parsed
   return file === null ? at : null

@@ -30,10 +30,10 @@ import {
 } from '../../admin/open-servers.ts'
 import type { ConfigInForce } from '../../admin/page-api/gateway-facts.ts'
 import { listMcpLocations } from '../../admin/page-api/mcp-locations.ts'
-import type { UiPlace } from '../../admin/page-api/page-api-types.ts'
+import type { UiInterface } from '../../admin/page-api/page-api-types.ts'
 import { createUiFallback, UiService } from '../../admin/page-api/page-service.ts'
 import { ReadApi, TICKS_PER_QUIET_SAMPLE } from '../../admin/page-api/read-api.ts'
-import { playground } from '../../admin/playground/playground-endpoints.ts'
+import { createPlayground } from '../../admin/playground/playground-endpoints.ts'
 import type { Playground } from '../../admin/playground/playground-endpoints.ts'
 import { V8Profilers } from '../../admin/pprof/profiler.ts'
 import { createPagedEndpoints, formatMetrics } from '../../admin/prometheus-text.ts'
@@ -126,7 +126,7 @@ export class AggregatedAdmin {
     this.#ui = new UiService(this.#readApi, config.process, options.refusals)
     const pages = { ...PAGE_SOCKET_INTERFACE, connections: maxConnectionsFor(config.process) }
     this.#pages = new AdminServer({}, () => {}, pages, this.#page('listener'))
-    this.#playground = playground(
+    this.#playground = createPlayground(
       () => listMcpLocations(inForce().config),
       Object.values(this.#addresses),
     )
@@ -211,7 +211,7 @@ export class AggregatedAdmin {
   }
 
   /** Refreshes the facts of the workers before the page API answers. */
-  #page(place: UiPlace): FallbackHandler {
+  #page(place: UiInterface): FallbackHandler {
     const { log } = this.#options
     const reportError = (error: unknown): void =>
       log.write('error', 'admin', 'internal error', ['cause', errorStackOf(error)])
@@ -250,14 +250,14 @@ export class AggregatedAdmin {
     this.#quietTicks++
     const isDue = this.#quietTicks >= TICKS_PER_QUIET_SAMPLE
     const parts: FactsPart[] = []
-    if (isDue || api.hasReaders('runtime')) {
+    if (isDue || api.hasStreams('runtime')) {
       this.#quietTicks = 0
       parts.push('pulse')
     }
     if (isDue) parts.push('traffic')
-    if (isDue || api.hasReaders('limits')) parts.push('limits')
-    if (isDue || api.hasReaders('logs')) parts.push('logs')
-    if (api.hasReaders('mcp')) parts.push('mcp')
+    if (isDue || api.hasStreams('limits')) parts.push('limits')
+    if (isDue || api.hasStreams('logs')) parts.push('logs')
+    if (api.hasStreams('mcp')) parts.push('mcp')
     return parts
   }
 

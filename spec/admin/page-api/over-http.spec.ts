@@ -172,7 +172,7 @@ test('answers 503 for one reader too many, while other requests succeed', async 
   )
   for (const client of clients) await client.until(/event: config/)
   const refused = await ask(scene, `GET ${LIVE}`)
-  assert.match(refused, /^HTTP\/1\.1 503 [^]*\r\n\r\n{"error":"too many readers: 32 /)
+  assert.match(refused, /^HTTP\/1\.1 503 [^]*\r\n\r\n{"error":"too many event streams: 32 /)
   assert.match(await ask(scene, 'GET /api/runtime'), /^HTTP\/1\.1 200 /)
   clients[0]!.destroy()
   await until('one to be left', () => scene.readers.left === 1)

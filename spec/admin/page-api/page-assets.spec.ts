@@ -93,7 +93,7 @@ assets('reads a file once, and its tag is made from its content', () => {
   assert.is(served.find(mainScript()), first)
   assert.is(served.page, served.page)
   const hash = createHash('sha256').update(first.content).digest('base64url')
-  assert.is(first.tag, `"${hash}"`)
+  assert.is(first.etag, `"${hash}"`)
 })
 
 assets.run()

@@ -5,9 +5,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAX_PAGE_STREAMS } from '../../../lib/core/bounds.ts'
 import { UI_API_NAMES } from '../../../lib/core/well-known-paths.ts'
-import type { UiPlace } from '../../../lib/admin/page-api/page-api-types.ts'
+import type { UiInterface } from '../../../lib/admin/page-api/page-api-types.ts'
 import type { UiResponse } from '../../../lib/admin/page-api/page-request.ts'
-import { maxListenerReaders, UiService } from '../../../lib/admin/page-api/page-service.ts'
+import { maxListenerStreams, UiService } from '../../../lib/admin/page-api/page-service.ts'
 import { StuckOut } from '../../support/stuck-out.ts'
 import { Readers } from '../../support/ui-sources.ts'
 import { mainScript } from '../../support/ui/page-files.ts'
@@ -24,7 +24,7 @@ function made(readers = new Readers()): UiService {
 }
 
 interface More {
-  readonly place?: UiPlace
+  readonly place?: UiInterface
   readonly ifNoneMatch?: string
   readonly acceptEncoding?: string
 }
@@ -197,9 +197,9 @@ service('answers 405 for methods that do more than read', () => {
   assert.is(whole(ask(ui, 'HEAD /api/runtime')).status, 200)
 })
 
-const LISTENER_READERS = maxListenerReaders()
+const MAX_LISTENER_STREAMS = maxListenerStreams()
 
-function read(ui: UiService, place: UiPlace = 'admin'): [StuckOut, () => void] {
+function read(ui: UiService, place: UiInterface = 'admin'): [StuckOut, () => void] {
   const answer = ask(ui, `GET ${LIVE}`, { place })
   if (answer?.kind !== 'events') throw new Error(`got ${JSON.stringify(answer)}`)
   const out = new StuckOut()
@@ -216,7 +216,7 @@ service('counts the streams of both places together, and answers 503 for one too
     const [status, body] = errorIn(ask(ui, `GET ${LIVE}`, { place }))
     assert.is(status, 503)
     assert.equal(body, {
-      error: 'too many readers: 32 event streams are open already (config.ui.maxReaders)',
+      error: 'too many event streams: 32 are open already (config.ui.maxReaders)',
     })
   }
   open[0]![1]()
@@ -229,11 +229,11 @@ service('counts the streams of both places together, and answers 503 for one too
 service('streams on listeners leave space for the admin interface', () => {
   const ui = made()
   const late = ask(ui, `GET ${LIVE}`, { place: 'listener' })
-  const [first] = Array.from({ length: LISTENER_READERS }, () => read(ui, 'listener'))
+  const [first] = Array.from({ length: MAX_LISTENER_STREAMS }, () => read(ui, 'listener'))
   const [status, body] = errorIn(ask(ui, 'GET /api/trace', { place: 'listener' }))
   assert.is(status, 503)
   assert.equal(body, {
-    error: 'too many readers: 16 event streams are open already (config.ui.maxReaders)',
+    error: 'too many event streams: 16 are open already (config.ui.maxReaders)',
   })
   if (late?.kind !== 'events') throw new Error('not granted')
   const out = new StuckOut()
@@ -241,7 +241,7 @@ service('streams on listeners leave space for the admin interface', () => {
   assert.is(out.state, 'ended')
   first![1]()
   read(ui, 'listener')
-  for (let count = LISTENER_READERS; count < MAX_PAGE_STREAMS; count++) read(ui, 'admin')
+  for (let count = MAX_LISTENER_STREAMS; count < MAX_PAGE_STREAMS; count++) read(ui, 'admin')
   assert.is(errorIn(ask(ui, `GET ${LIVE}`))[0], 503)
 })
 

@@ -9,7 +9,7 @@ import type {
   LogsView,
   RuntimeView,
 } from '../../../lib/admin/page-api/page-api-types.ts'
-import { maxListenerReaders } from '../../../lib/admin/page-api/page-service.ts'
+import { maxListenerStreams } from '../../../lib/admin/page-api/page-service.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { Http2Client } from '../../support/http2-client.ts'
@@ -78,18 +78,18 @@ readers('live events arrive over HTTP/1 and HTTP/2 when a request ends', async (
   await first.until(/event: runtime\ndata: {"at":\d+,"span":\d+,"requests":1,/)
 })
 
-const MOST = maxListenerReaders()
+const MAX_LISTENER_STREAMS = maxListenerStreams()
 
 readers('refuses one reader too many, and accepts it when another has left', async () => {
   const gateway = await stage.gateway(CONFIG)
   const open: RawClient[] = []
-  while (open.length < MOST) open.push(await listening(gateway))
+  while (open.length < MAX_LISTENER_STREAMS) open.push(await listening(gateway))
   for (const path of [LIVE, '/api/trace']) {
     const refused = await whole(gateway, path)
     assert.match(refused, /^HTTP\/1\.1 503 /)
     assert.match(
       refused,
-      /\r\n\r\n{"error":"too many readers: 16 event streams are open already \(config\.ui\.maxReaders\)"}$/,
+      /\r\n\r\n{"error":"too many event streams: 16 are open already \(config\.ui\.maxReaders\)"}$/,
     )
   }
   const { series } = gateway.measures.find(({ name }) => name === 'refused_total')!
@@ -108,15 +108,15 @@ readers('refuses one reader too many, and accepts it when another has left', asy
 readers('the number of readers is configured, half of them for listeners', async () => {
   const gateway = await stage.gateway(`config: { ui: { maxReaders: 2 } }\n${CONFIG}`)
   await listening(gateway)
-  assert.match(await whole(gateway, LIVE), 'too many readers: 1 event streams')
+  assert.match(await whole(gateway, LIVE), 'too many event streams: 1 are open')
 })
 
 readers('an operator can trace, however many clients trace on a listener', async () => {
   const gateway = await stage.gateway(CONFIG)
-  for (let count = 0; count < MOST; count++)
+  for (let count = 0; count < MAX_LISTENER_STREAMS; count++)
     await (await start(gateway, '/api/trace')).until(/: ready/)
   assert.match(await whole(gateway, '/api/trace'), /^HTTP\/1\.1 503 /)
-  assert.is(gateway.watchers.count, MOST)
+  assert.is(gateway.watchers.count, MAX_LISTENER_STREAMS)
   assert.is(decideWatch(gateway.watchers, null).kind, 'granted')
 })
 

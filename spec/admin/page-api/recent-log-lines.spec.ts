@@ -7,8 +7,8 @@ import { Log, LOG_MODULES } from '../../../lib/core/log.ts'
 import {
   RecentLogLines,
   MAX_RECENT_LINES,
-  MAX_RECENT_TEXT,
-  MAX_LINE_VALUE,
+  MAX_RECENT_CHARS,
+  MAX_LOG_VALUE_CHARS,
 } from '../../../lib/admin/page-api/recent-log-lines.ts'
 
 const test = suite('ui/lines')
@@ -29,7 +29,7 @@ for (const format of ['text', 'json'] as const)
     const [log, lines] = begin(format)
     const before = Date.now()
     log.write('warn', 'mcp', 'odd', ['n', 1, 'none', undefined, 'ok', false, 'text', 'a b'])
-    const { lines: shown, filter, modules, isCut } = lines.logs(0)
+    const { lines: shown, filter, modules, isCut } = lines.viewAfter(0)
     assert.is(shown.length, 1)
     const { at, ...line } = shown[0]!
     assert.ok(at >= before && at <= Date.now())
@@ -41,7 +41,7 @@ for (const format of ['text', 'json'] as const)
     assert.equal(line, { number: 1, level: 'warn', module: 'mcp', message: 'odd', fields })
     assert.equal([filter, modules, isCut], ['info', LOG_MODULES, false])
     lines.copyTexts()
-    assert.equal(lines.logs(0).lines, shown)
+    assert.equal(lines.viewAfter(0).lines, shown)
   })
 
 test('keeps no line that the filter drops, and none after stop', () => {
@@ -49,8 +49,8 @@ test('keeps no line that the filter drops, and none after stop', () => {
   log.write('debug', 'mcp', 'no', [])
   log.filter = parseLogFilter('info,mcp=debug')
   log.write('debug', 'mcp', 'yes', [])
-  assert.is(lines.logs(0).filter, 'info,mcp=debug')
-  const shown = () => lines.logs(0).lines.map(({ number, message }) => [number, message])
+  assert.is(lines.viewAfter(0).filter, 'info,mcp=debug')
+  const shown = () => lines.viewAfter(0).lines.map(({ number, message }) => [number, message])
   assert.equal(shown(), [[1, 'yes']])
   lines.stop()
   say(log, 'late')
@@ -63,7 +63,7 @@ test('keeps no line that the filter drops, and none after stop', () => {
 test('continues after a number, and reports when lines in between were dropped', () => {
   const [log, lines] = begin()
   const shown = (after: number) => {
-    const { lines: all, isCut } = lines.logs(after)
+    const { lines: all, isCut } = lines.viewAfter(after)
     return [all[0]?.number, all.at(-1)?.number, isCut]
   }
   assert.equal(shown(0), [undefined, undefined, false])
@@ -77,26 +77,26 @@ test('continues after a number, and reports when lines in between were dropped',
   assert.equal(shown(30), [31, MAX_RECENT_LINES + 30, false])
   // A page that had lines of another process.
   assert.equal(shown(9_999), [31, MAX_RECENT_LINES + 30, true])
-  assert.is(lines.logs(MAX_RECENT_LINES + 29).lines[0]?.message, 'more 30')
+  assert.is(lines.viewAfter(MAX_RECENT_LINES + 29).lines[0]?.message, 'more 30')
 })
 
 test('cuts long values, and keeps no more text than its limit', () => {
   const [log, lines] = begin()
   const long = 'x'.repeat(100_000)
   log.write('info', 'gateway', long, ['a', long, 'b', 'short'])
-  const [line] = lines.logs(0).lines
-  assert.is(line?.message, `${'x'.repeat(MAX_LINE_VALUE)}…`)
-  assert.equal(line?.fields[0], ['a', `${'x'.repeat(MAX_LINE_VALUE)}…`])
+  const [line] = lines.viewAfter(0).lines
+  assert.is(line?.message, `${'x'.repeat(MAX_LOG_VALUE_CHARS)}…`)
+  assert.equal(line?.fields[0], ['a', `${'x'.repeat(MAX_LOG_VALUE_CHARS)}…`])
   assert.equal(line?.fields[1], ['b', 'short'])
   for (let at = 0; at < MAX_RECENT_LINES; at++)
-    log.write('info', 'gateway', 'm', ['v', 'y'.repeat(MAX_LINE_VALUE - 10)])
-  const { lines: shown, isCut } = lines.logs(0)
+    log.write('info', 'gateway', 'm', ['v', 'y'.repeat(MAX_LOG_VALUE_CHARS - 10)])
+  const { lines: shown, isCut } = lines.viewAfter(0)
   const text = shown.reduce((sum, { fields }) => sum + String(fields[0]?.[1]).length, 0)
-  assert.ok(text <= MAX_RECENT_TEXT && text > MAX_RECENT_TEXT * 0.9, `${text}`)
+  assert.ok(text <= MAX_RECENT_CHARS && text > MAX_RECENT_CHARS * 0.9, `${text}`)
   assert.ok(isCut)
   // Dropped lines are reported once there is space again.
   for (let at = 0; at < MAX_RECENT_LINES; at++) say(log, 'short')
-  assert.is(lines.logs(0).lines.length, MAX_RECENT_LINES)
+  assert.is(lines.viewAfter(0).lines.length, MAX_RECENT_LINES)
 })
 
 test('copies the texts of lines once, with any characters', () => {
@@ -105,7 +105,7 @@ test('copies the texts of lines once, with any characters', () => {
   lines.copyTexts()
   say(log, 'next')
   lines.copyTexts()
-  const [line, next] = lines.logs(0).lines
+  const [line, next] = lines.viewAfter(0).lines
   assert.is(line?.message, 'a \ud800 b')
   assert.equal(line?.fields, [
     ['path', '/é€'],

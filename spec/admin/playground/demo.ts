@@ -5,7 +5,7 @@ import { freePort } from '../../../conformance/gateway-process.ts'
 import { AdminServer } from '../../../lib/admin/admin-server.ts'
 import type { McpLocation } from '../../../lib/admin/page-api/mcp-locations.ts'
 import { listMcpLocations } from '../../../lib/admin/page-api/mcp-locations.ts'
-import { playground } from '../../../lib/admin/playground/playground-endpoints.ts'
+import { createPlayground } from '../../../lib/admin/playground/playground-endpoints.ts'
 import { deadline } from '../../support/deadline.ts'
 import type { RunningGateway, Stage } from '../../support/gateway.ts'
 
@@ -43,7 +43,7 @@ export class Demo {
     const gateway = await stage.gateway(text)
     const port = await freePort()
     const places = (): McpLocation[] => [...listMcpLocations(gateway.plan.config), ...other]
-    const { endpoints } = stage.add(playground(places))
+    const { endpoints } = stage.add(createPlayground(places))
     const server = stage.add(new AdminServer(endpoints, () => {}))
     const listening = server.listen({ kind: 'tcp', host: '127.0.0.1', port })
     await deadline(listening, WAIT_MS, 'the admin interface')

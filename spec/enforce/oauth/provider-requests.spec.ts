@@ -57,12 +57,12 @@ calls('report that the provider is down, with its host', async () => {
   for (const path of ['/hang', '/giant'])
     assert.equal(await describe(post(path)), [
       ...down,
-      `the identity provider is down: ${host} does not respond`,
+      `the identity provider failed: ${host} does not respond`,
     ])
   await provider.close()
   assert.equal(await describe(post('/refused')), [
     ...down,
-    `the identity provider is down: ${host} does not respond`,
+    `the identity provider failed: ${host} does not respond`,
   ])
   assert.is(lines.length, 3)
   assert.not.match(JSON.stringify(lines), 'hush')
@@ -128,7 +128,7 @@ calls('do not affect the rest of the gateway while the provider is down', async 
     assert.is(answer.headers['access-control-allow-origin'], '*')
     assert.equal(JSON.parse(answer.body), {
       error: 'temporarily_unavailable',
-      error_description: `the identity provider is down: ${host} does not respond`,
+      error_description: `the identity provider failed: ${host} does not respond`,
     })
   }
   assert.is((await ask(gateway, `GET ${SERVER}/authorize?a=b`)).status, 302)

@@ -34,7 +34,7 @@ outages('starts without its provider, and serves once that is there', async () =
 
     const missing = await ask(guarded.at(SERVER))
     assert.is(missing.status, 502)
-    assert.match(missing.text, /the identity provider is down/)
+    assert.match(missing.text, /the identity provider failed/)
     const resource = await ask(guarded.at('/.well-known/oauth-protected-resource/mcp'))
     assert.is(resource.status, 200)
     const registered = await ask(guarded.at(`${SERVER}/client-registration`), {
@@ -74,7 +74,7 @@ outages('goes on with the last good keys and documents when its provider goes aw
       body: '{}',
     })
     assert.is(status, 502)
-    assert.match(text, /the identity provider is down/)
+    assert.match(text, /the identity provider failed/)
   })
 })
 

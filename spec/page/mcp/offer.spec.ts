@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { McpBackendView } from '../../../lib/admin/page-api/page-api-types.ts'
 import { formOf } from '../../../lib/page/mcp/form-model.ts'
-import { curlOf } from '../../../lib/page/mcp/item-view.ts'
+import { buildMcpCurlCommand } from '../../../lib/page/mcp/item-view.ts'
 import { offerOf } from '../../../lib/page/mcp/offer.ts'
 import type { Members } from '../../../lib/page/mcp/mcp-errors.ts'
 import { deadline } from '../../support/deadline.ts'
@@ -122,7 +122,7 @@ items('a command holds the request, whatever is in it, but never the token', () 
     message: { method: 'x', params: { a: "it's `$(id)`" } },
   } as const
   assert.is(
-    curlOf(sent),
+    buildMcpCurlCommand(sent),
     [
       'curl -N http://127.0.0.1:3000/mcp',
       "-H 'accept: application/json'",
@@ -131,14 +131,14 @@ items('a command holds the request, whatever is in it, but never the token', () 
         '`$(id)`"}}\'',
     ].join(' \\\n  '),
   )
-  const tls = curlOf({
+  const tls = buildMcpCurlCommand({
     ...sent,
     authorization: 'none',
     backend: { ...BACKEND, protocol: 'HTTPS', port: 443, hostname: 'x.example' },
   })
   assert.match(tls, /^curl -N https:\/\/x\.example\/mcp \\\n {2}--insecure \\\n/)
   assert.not.match(tls, /TOKEN/)
-  const everywhere = curlOf({ ...sent, backend: { ...BACKEND, bind: '0.0.0.0:3000' } })
+  const everywhere = buildMcpCurlCommand({ ...sent, backend: { ...BACKEND, bind: '0.0.0.0:3000' } })
   assert.match(everywhere, /^curl -N http:\/\/box:3000\/mcp /)
 })
 

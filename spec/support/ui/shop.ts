@@ -1,4 +1,5 @@
-// A gateway in a process of its own: routes that respond, refuse and fail, an LLM, an MCP server. The page is on its // admin interface.
+// A gateway in a process of its own: routes that respond, refuse and fail, an LLM, an MCP server. The page is on its
+// admin interface.
 
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
