@@ -41,7 +41,7 @@ import { BackendStats } from './settle/backend-stats.ts'
 import { RequestMetrics } from './settle/request-metrics.ts'
 import { TraceSettingsCache } from './trace/trace-request.ts'
 import type { TraceSettings } from './trace/trace-request.ts'
-import { decideWatch, TraceWatchers } from './trace/trace-watchers.ts'
+import { startTrace, TraceWatchers } from './trace/trace-watchers.ts'
 
 /** How long a stop waits, after all requests have ended, for usage counts and for calls to rate limit services. */
 const SETTLE_DEADLINE = 1_000
@@ -377,7 +377,7 @@ function collectGatewayFacts(sources: GatewayFactSources): GatewayFacts {
   const { gateway, metrics, ports, groups, identity, limits, log, watchers } = sources
   return {
     log,
-    watch: (source) => decideWatch(watchers, source),
+    watch: (source) => startTrace(watchers, source),
     totals: metrics.totals,
     pulse: () => measureLoad(ports.listeners),
     inForce: () => gateway.plan,

@@ -6,7 +6,7 @@ import type { LiveSnapshot } from '../core/runtime-views.ts'
 import { VERSION } from '../core/version.ts'
 import { UI_PATH } from '../core/well-known-paths.ts'
 import { DEFAULT_KEEP_ALIVE_TIMING, streamEvents } from '../text/sse-output.ts'
-import type { DecideWatch } from '../trace/trace-watchers.ts'
+import type { StartTrace } from '../trace/trace-watchers.ts'
 import { sendHtml, sendJson, sendText } from './admin-server.ts'
 import { buildConfigDump } from './config-dump.ts'
 import type { ConfigDumpSource } from './config-dump.ts'
@@ -20,7 +20,7 @@ export interface AdminSources {
   readonly dump: () => ConfigDumpSource | Promise<ConfigDumpSource>
   readonly log: Log
   readonly live: () => LiveSnapshot
-  readonly watch: DecideWatch
+  readonly watch: StartTrace
   readonly profiles: ProfileSource
   /** Begins a graceful shutdown. */
   readonly quit: () => void
@@ -158,7 +158,7 @@ const TRACE_TIMING = { ...DEFAULT_KEEP_ALIVE_TIMING, keepAliveMs: 1_000 }
  * /debug/trace: the next request as an event stream. The expression selects it when it is accepted, so it can read
  * `request` and `source` but not later values such as `jwt` and `response`.
  */
-export function createTraceEndpoints(watch: DecideWatch): EndpointTable {
+export function createTraceEndpoints(watch: StartTrace): EndpointTable {
   const handle: EndpointHandler = (request, response, { searchParams }) => {
     request.resume()
     const decision = watch(searchParams.get('expression'))

@@ -17,7 +17,7 @@ import type { AdminAddress, Config } from '../config/config-types.ts'
 import { errorStackOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { ListeningSockets } from '../core/listening-sockets.ts'
-import { decideWatch } from '../trace/trace-watchers.ts'
+import { startTrace } from '../trace/trace-watchers.ts'
 import { createFactsEndpoints } from './aggregated/worker-facts.ts'
 import type { Gateway } from '../gateway.ts'
 import { listMcpLocations } from '../admin/page-api/mcp-locations.ts'
@@ -98,7 +98,7 @@ export class AdminServers {
       dump: () => this.#dump(),
       live: () => gateway.liveSnapshot,
       log,
-      watch: (source) => decideWatch(gateway.watchers, source),
+      watch: (source) => startTrace(gateway.watchers, source),
       profiles,
       quit,
     })

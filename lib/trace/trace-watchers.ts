@@ -81,10 +81,10 @@ export type WatchDecision =
   | { readonly kind: 'granted'; readonly open: (out: EventWriter) => () => void }
 
 /** Decides on a request to watch; `source` as below. */
-export type DecideWatch = (source: string | null) => WatchDecision
+export type StartTrace = (source: string | null) => WatchDecision
 
 /** `source` is an expression that selects the request; null for the next one. */
-export function decideWatch(watchers: TraceWatchers, source: string | null): WatchDecision {
+export function startTrace(watchers: TraceWatchers, source: string | null): WatchDecision {
   try {
     const filter = source === null ? null : compileExpression(source, 'trace')
     if (watchers.isFull) return refuseWatch(503, watchers.refuse())

@@ -8,7 +8,7 @@ import { AdminServer } from '../../lib/admin/admin-server.ts'
 import { createTraceEndpoints } from '../../lib/admin/admin-endpoints.ts'
 import { MAX_TRACE_WATCHERS } from '../../lib/core/bounds.ts'
 import type { TraceEvent } from '../../lib/core/trace-events.ts'
-import { decideWatch } from '../../lib/trace/trace-watchers.ts'
+import { startTrace } from '../../lib/trace/trace-watchers.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
@@ -29,7 +29,7 @@ interface Scene {
 
 async function open(): Promise<Scene> {
   const gateway = await stage.gateway(DIRECT)
-  const endpoints = createTraceEndpoints((source) => decideWatch(gateway.watchers, source))
+  const endpoints = createTraceEndpoints((source) => startTrace(gateway.watchers, source))
   const server = stage.add(new AdminServer(endpoints, () => {}))
   const port = await freePort()
   const address = { kind: 'tcp', host: '127.0.0.1', port } as const

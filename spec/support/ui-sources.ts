@@ -1,7 +1,7 @@
 // Sources for the page server that echo their requests, and event streams that a spec writes to.
 
 import type { EventWriter } from '../../lib/text/sse-output.ts'
-import { decideWatch, TraceWatchers } from '../../lib/trace/trace-watchers.ts'
+import { startTrace, TraceWatchers } from '../../lib/trace/trace-watchers.ts'
 import { createErrorResponse } from '../../lib/admin/page-api/page-request.ts'
 import type { UiInterface } from '../../lib/admin/page-api/page-api-types.ts'
 import type { UiRequest } from '../../lib/admin/page-api/page-request.ts'
@@ -19,7 +19,7 @@ export class Readers {
     })
     return {
       ...parts(),
-      trace: (ask) => createTraceResponse(ask, (source) => decideWatch(watchers, source)),
+      trace: (ask) => createTraceResponse(ask, (source) => startTrace(watchers, source)),
       live: (ask) =>
         ask.query.has('topics') ? this.#stream() : createErrorResponse(400, 'no topics'),
     }

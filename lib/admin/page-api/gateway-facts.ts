@@ -11,7 +11,7 @@ import type {
   ListenerCounts,
 } from '../../core/runtime-views.ts'
 import type { Log } from '../../core/log.ts'
-import type { DecideWatch } from '../../trace/trace-watchers.ts'
+import type { StartTrace } from '../../trace/trace-watchers.ts'
 import type { MachineReadings, SampleSource } from './traffic-samples.ts'
 
 export interface ConfigInForce {
@@ -25,7 +25,7 @@ export interface GatewayFacts extends SampleSource {
   readonly machine?: MachineReadings
   readonly log: Log
   /** Admits a client that wants to trace a request. */
-  readonly watch: DecideWatch
+  readonly watch: StartTrace
   readonly inForce: () => ConfigInForce
   readonly readiness: () => 'starting' | 'ready' | 'draining'
   readonly listeners: () => readonly ListenerCounts[]

@@ -6,7 +6,7 @@ import { ConfigPartFormatter } from '../../config/show.ts'
 import type { AdminAddresses } from '../../config/show.ts'
 import { startInterval } from '../../core/scheduling.ts'
 import type { StartInterval } from '../../core/scheduling.ts'
-import type { DecideWatch } from '../../trace/trace-watchers.ts'
+import type { StartTrace } from '../../trace/trace-watchers.ts'
 import { buildConfigView, formatConfigYaml } from './config-view.ts'
 import type { ShownConfig } from './config-view.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
@@ -187,7 +187,7 @@ function parseLineNumber(text: string | null): number {
 }
 
 /** /api/trace, like /debug/trace. */
-export function createTraceResponse({ query }: UiRequest, watch: DecideWatch): UiResponse {
+export function createTraceResponse({ query }: UiRequest, watch: StartTrace): UiResponse {
   const decision = watch(query.get('expression'))
   if (decision.kind === 'refused') return createErrorResponse(decision.status, decision.reason)
   return { kind: 'events', open: decision.open }

@@ -20,7 +20,7 @@ import { workerNameOf } from '../../core/session-owner.ts'
 import { RequestTotals } from '../../core/traffic-totals.ts'
 import type { RequestCounts } from '../../core/traffic-totals.ts'
 import { describeKeyFaults } from '../../enforce/auth/identity.ts'
-import type { DecideWatch } from '../../trace/trace-watchers.ts'
+import type { StartTrace } from '../../trace/trace-watchers.ts'
 import type { WorkerEndpoints, WorkerId } from '../worker-messages.ts'
 import { requestWorker } from './ask-workers.ts'
 import type { WorkerSet } from './ask-workers.ts'
@@ -55,7 +55,7 @@ export interface AggregatedFactsOptions {
   readonly log: Log
   readonly inForce: () => ConfigInForce
   readonly readiness: GatewayFacts['readiness']
-  readonly watch: DecideWatch
+  readonly watch: StartTrace
 }
 
 /** The last answer of one worker, part by part. */
@@ -70,7 +70,7 @@ interface LastWorkerFacts {
 
 export class AggregatedFacts implements GatewayFacts {
   readonly log: Log
-  readonly watch: DecideWatch
+  readonly watch: StartTrace
   readonly inForce: () => ConfigInForce
   readonly readiness: GatewayFacts['readiness']
   readonly totals = new RequestTotals()

@@ -8,7 +8,7 @@ import { compileExpression } from '../../expressions/compile.ts'
 import { CelError } from '../../expressions/expression-errors.ts'
 import type { EventWriter } from '../../text/sse-output.ts'
 import { WholeEventBuffer } from '../../text/sse-reader.ts'
-import type { DecideWatch, WatchDecision } from '../../trace/trace-watchers.ts'
+import type { StartTrace, WatchDecision } from '../../trace/trace-watchers.ts'
 import type { WorkerEndpoints } from '../worker-messages.ts'
 import type { WorkerSet } from './ask-workers.ts'
 
@@ -36,7 +36,7 @@ export class AggregatedTrace {
     return this.#waiting.size
   }
 
-  readonly watch: DecideWatch = (source) => {
+  readonly watch: StartTrace = (source) => {
     try {
       if (source !== null) compileExpression(source, 'trace')
     } catch (error) {

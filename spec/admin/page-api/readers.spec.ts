@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { UI_API_NAMES } from '../../../lib/core/well-known-paths.ts'
-import { decideWatch } from '../../../lib/trace/trace-watchers.ts'
+import { startTrace } from '../../../lib/trace/trace-watchers.ts'
 import type {
   ConfigView,
   LogsView,
@@ -117,7 +117,7 @@ readers('an operator can trace, however many clients trace on a listener', async
     await (await start(gateway, '/api/trace')).until(/: ready/)
   assert.match(await whole(gateway, '/api/trace'), /^HTTP\/1\.1 503 /)
   assert.is(gateway.watchers.count, MAX_LISTENER_STREAMS)
-  assert.is(decideWatch(gateway.watchers, null).kind, 'granted')
+  assert.is(startTrace(gateway.watchers, null).kind, 'granted')
 })
 
 readers.run()
