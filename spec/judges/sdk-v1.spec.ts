@@ -1,4 +1,4 @@
-// Clients of the first SDK before the gateway: by Streamable HTTP, and as old clients do by /sse.
+// Clients of the first SDK through the gateway: over Streamable HTTP, and over the legacy transport at /sse.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

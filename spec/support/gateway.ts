@@ -23,7 +23,7 @@ const WAIT_MS = 30_000
 export type Line = Record<string, LogValue>
 
 /** Receives log lines before they are buffered and written. */
-export class Ear extends Log {
+export class LogRecorder extends Log {
   readonly #hear: (line: Line) => void
 
   constructor(hear: (line: Line) => void) {
@@ -61,7 +61,7 @@ export class RunningGateway {
   private constructor(text: string, port: number, timer?: StartInterval) {
     this.port = port
     const config = parseConfig(text, { file: 'c.yaml', env: { PORT: String(port) } })
-    this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)), timer)
+    this.#gateway = new Gateway(config, new LogRecorder((line) => this.#hear(line)), timer)
   }
 
   /** `${PORT}` in the text becomes a free port; without `gateways` a plain one is added on that port. */

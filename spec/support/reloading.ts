@@ -8,7 +8,7 @@ import { Gateway } from '../../lib/gateway.ts'
 import { Reloader } from '../../lib/processes/reload.ts'
 import { deadline } from './deadline.ts'
 import { Folder } from './folder.ts'
-import { Ear } from './gateway.ts'
+import { LogRecorder } from './gateway.ts'
 import type { Line } from './gateway.ts'
 
 const WAIT_MS = 30_000
@@ -36,7 +36,7 @@ export class Reloading {
   private constructor(text: string, port: number) {
     this.port = port
     this.folder.write(FILE, text)
-    const log = new Ear((line) => this.#hear(line))
+    const log = new LogRecorder((line) => this.#hear(line))
     this.gateway = new Gateway(this.#load(), log)
     const load = (): Config => {
       const config = this.#load()

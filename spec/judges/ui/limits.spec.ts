@@ -48,7 +48,7 @@ limits('a search finds a limit by its route', async ({ visit }) => {
   await visit.sees('.limit', 'route/chat')
 })
 
-limits('everybody can read it, in light and dark, on a telephone', async ({ visit }) => {
+limits('is accessible in light and dark, and fits a phone', async ({ visit }) => {
   await visit.open('limits')
   await visit.sees('.limit', 'route/chat')
   await assertPresentable(visit)

@@ -99,7 +99,7 @@ async function ask({ peer, given }: ToolCall): Promise<Json> {
 
 function touch({ peer, given, subscribed }: ToolCall): Json {
   const uri = String(given['uri'])
-  if (!subscribed.has(uri)) return text('nobody subscribed')
+  if (!subscribed.has(uri)) return text('not subscribed')
   peer.notify('notifications/resources/updated', { uri })
   return text('updated')
 }

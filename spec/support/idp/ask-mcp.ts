@@ -51,9 +51,9 @@ export async function initialize(url: URL, token: string): Promise<Answer> {
 }
 
 /** Asks for nothing that would start a server: who is let in is only told that there is no session. */
-export async function knock(url: URL, token: string): Promise<'let in' | number> {
+export async function checkAccess(url: URL, token: string): Promise<'admitted' | number> {
   const { status, text } = await post(url, PING, { authorization: `Bearer ${token}` })
-  return status === 400 && /session/i.test(text) ? 'let in' : status
+  return status === 400 && /session/i.test(text) ? 'admitted' : status
 }
 
 /** Whether a session can be had and used with it. */

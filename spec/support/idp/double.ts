@@ -22,7 +22,7 @@ export type Name = 'ada' | 'bob'
 
 export abstract class Double {
   /** Who sits at the browser. */
-  person: Name = 'ada'
+  user: Name = 'ada'
   readonly host: Host
   readonly keys: SigningKeys
   readonly #mount: string
@@ -52,7 +52,7 @@ export abstract class Double {
     await this.host.down()
   }
 
-  async rotate(old: 'beside' | 'instead'): Promise<void> {
+  async rotate(old: 'keep' | 'remove'): Promise<void> {
     await this.keys.rotate(old)
     this.#provider = this.#build()
   }
@@ -63,10 +63,10 @@ export abstract class Double {
     return this.keys.sign({
       iss: this.issuer,
       aud: this.audience,
-      sub: this.person,
+      sub: this.user,
       iat: now,
       exp: now + TOKEN_SECONDS,
-      ...this.claims(this.person),
+      ...this.claims(this.user),
       ...given,
     })
   }
@@ -130,7 +130,7 @@ export abstract class Double {
   async #consent({ oidc }: KoaContextWithOIDC) {
     const grant = new oidc.provider.Grant()
     if (oidc.client !== undefined) grant.clientId = oidc.client.clientId
-    grant.accountId = this.person
+    grant.accountId = this.user
     const scope = oidc.params?.scope
     const scopes = typeof scope === 'string' ? scope : 'openid'
     grant.addOIDCScope(scopes)
@@ -148,7 +148,7 @@ export abstract class Double {
     }
     const provider = this.#provider!
     if (request.url.startsWith(`${this.#mount}/interaction/`)) {
-      const login = { accountId: this.person }
+      const login = { accountId: this.user }
       void provider.interactionFinished(request, response, { login, consent: {} })
       return
     }

@@ -17,7 +17,7 @@ export interface Request extends IncomingMessage {
 }
 
 /** One request as it came in. */
-export interface Asked {
+export interface ProviderRequest {
   readonly method: string
   /** Path and query. */
   readonly url: string
@@ -26,7 +26,7 @@ export interface Asked {
 }
 
 export class Host {
-  readonly asked: Asked[] = []
+  readonly requests: ProviderRequest[] = []
   readonly #server: Server
   #port = 0
 
@@ -34,7 +34,7 @@ export class Host {
     this.#server = createServer((request, response) => {
       void text(request).then((body) => {
         const { method = '', url = '', headers } = request
-        this.asked.push({ method, url, headers, body })
+        this.requests.push({ method, url, headers, body })
         handler(Object.assign(request, { url, body }), response)
       })
     })
@@ -46,7 +46,7 @@ export class Host {
 
   /** How often this path was asked for. */
   count(path: string): number {
-    return this.asked.filter(({ url }) => url.split('?')[0] === path).length
+    return this.requests.filter(({ url }) => url.split('?')[0] === path).length
   }
 
   async up(): Promise<void> {

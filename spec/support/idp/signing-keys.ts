@@ -28,10 +28,10 @@ export class SigningKeys {
   }
 
   /** `beside`: the old ones are still published. `instead`: they are not. */
-  async rotate(old: 'beside' | 'instead'): Promise<void> {
+  async rotate(old: 'keep' | 'remove'): Promise<void> {
     this.#made++
     const next = await keyOf(`key-${this.#made}`)
-    this.#keys = old === 'beside' ? [next, ...this.#keys] : [next]
+    this.#keys = old === 'keep' ? [next, ...this.#keys] : [next]
   }
 
   async sign(claims: JWTPayload): Promise<string> {

@@ -29,7 +29,7 @@ export class Wallet {
   registration: Registration | undefined
   current: Tokens | undefined
   /** Where the browser was sent, and what it came back with. */
-  asked: URL | undefined
+  authorizationUrl: URL | undefined
   callback: URLSearchParams | undefined
   logins = 0
   readonly redirectUrl = CALLBACK
@@ -97,7 +97,7 @@ export class Wallet {
 
   async redirectToAuthorization(url: URL): Promise<void> {
     this.logins++
-    this.asked = url
+    this.authorizationUrl = url
     this.callback = (await this.#browse(url)).searchParams
     if (this.callback.get('state') !== this.#state)
       throw new Error(`the state came back as ${this.callback.get('state')}`)

@@ -138,12 +138,12 @@ async function checkCancel(judge: JudgeClient): Promise<void> {
 
 async function checkSubscription(judge: JudgeClient): Promise<void> {
   const uri = 'test://watched-resource'
-  assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
+  assert.is((await judge.call('touch', { uri })).text, 'not subscribed')
   await judge.client.subscribeResource({ uri })
   assert.is((await judge.call('touch', { uri })).text, 'told')
   await judge.waitForNotification('notifications/resources/updated', uri)
   await judge.client.unsubscribeResource({ uri })
-  assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
+  assert.is((await judge.call('touch', { uri })).text, 'not subscribed')
 }
 
 async function checkListChanges(judge: JudgeClient): Promise<void> {

@@ -52,7 +52,7 @@ async function roots({ extra }: ToolCall): Promise<CallToolResult> {
 
 async function touch({ server, given, subscribed }: ToolCall): Promise<CallToolResult> {
   const uri = String(given['uri'])
-  if (!subscribed.has(uri)) return text('nobody subscribed')
+  if (!subscribed.has(uri)) return text('not subscribed')
   // Not part of a call: it belongs on the stand-alone stream.
   await server.sendResourceUpdated({ uri })
   return text('told')

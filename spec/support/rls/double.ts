@@ -21,7 +21,7 @@ export interface Rule {
 }
 
 /** What a spec wants besides counting. */
-export interface Manners {
+export interface RlsBehavior {
   /** By the key of a descriptor's first entry. */
   rules: Record<string, Rule>
   /** Added to what counting comes to. */
@@ -34,7 +34,7 @@ export interface Manners {
 export class RlsDouble {
   /** Seconds. */
   now = 1_000_000
-  readonly manners: Manners
+  readonly behavior: RlsBehavior
   readonly requests: WireRequest[] = []
   /** Calls that were given up by their client. */
   cancelled = 0
@@ -42,11 +42,11 @@ export class RlsDouble {
   #server: Server | null = null
   #port = 0
 
-  private constructor(manners: Manners) {
-    this.manners = manners
+  private constructor(manners: RlsBehavior) {
+    this.behavior = manners
   }
 
-  static async start(manners: Manners): Promise<RlsDouble> {
+  static async start(manners: RlsBehavior): Promise<RlsDouble> {
     const double = new RlsDouble(manners)
     await double.listen()
     return double
@@ -86,7 +86,7 @@ export class RlsDouble {
 
   /** What a counter stands at in the window of now. */
   countOf(key: string, value: string): number {
-    const { unit } = this.manners.rules[key]!
+    const { unit } = this.behavior.rules[key]!
     return this.#counts.get(this.#nameOf([{ key, value }], unit)) ?? 0
   }
 
@@ -96,7 +96,7 @@ export class RlsDouble {
   ): Promise<void> {
     call.on('cancelled', () => this.cancelled++)
     this.requests.push(call.request)
-    const { fail, hold, extra } = this.manners
+    const { fail, hold, extra } = this.behavior
     if (hold !== undefined) await hold
     if (fail !== undefined) return done(fail)
     if (call.request.domain === '') return done({ code: codes.UNKNOWN, details: 'no domain' })
@@ -114,7 +114,7 @@ export class RlsDouble {
   }
 
   #add(_domain: string, { entries, limit }: WireDescriptor, hits: number): WireStatus {
-    const rule: Rule | undefined = limit ?? this.manners.rules[entries[0]!.key]
+    const rule: Rule | undefined = limit ?? this.behavior.rules[entries[0]!.key]
     if (rule === undefined) return { code: 'OK', limit_remaining: 0 }
     const name = this.#nameOf(entries, rule.unit)
     const count = (this.#counts.get(name) ?? 0) + hits

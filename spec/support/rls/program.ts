@@ -6,7 +6,7 @@ import { deadline } from '../deadline.ts'
 
 const STOP_MS = 5_000
 
-export class Program {
+export class ServerProgram {
   readonly #name: string
   readonly #child: ChildProcess
   readonly #ended: Promise<void>
@@ -29,7 +29,7 @@ export class Program {
   }
 
   /** Waits until it has said this, and stops it when it does not. */
-  async says(word: RegExp, ms: number): Promise<void> {
+  async waitForOutput(word: RegExp, ms: number): Promise<void> {
     const saying = async (): Promise<void> => {
       while (!word.test(this.#said)) {
         if (this.#child.exitCode !== null || this.#child.pid === undefined)

@@ -56,7 +56,7 @@ export class RawService {
   }
 
   /** Once it has had so many calls. */
-  async called(count: number): Promise<void> {
+  async waitForCalls(count: number): Promise<void> {
     while (this.streams.length < count) {
       const woken = new Promise<void>((resolve) => this.#wake.push(resolve))
       await deadline(woken, 30_000, `${count} calls`)

@@ -5,7 +5,7 @@ import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
 import { Folder } from '../folder.ts'
 import { until } from '../idp/until.ts'
-import { Program } from './program.ts'
+import { ServerProgram } from './program.ts'
 import { startRedis } from './redis.ts'
 import type { Redis } from './redis.ts'
 
@@ -26,7 +26,7 @@ export class RealService {
   readonly #folder = new Folder()
   readonly #httpPort: number
   readonly #debugPort: number
-  #program: Program | null = null
+  #program: ServerProgram | null = null
 
   private constructor(binary: string, domain: string, redis: Redis, ports: readonly number[]) {
     this.#binary = binary
@@ -58,7 +58,7 @@ export class RealService {
 
   /** After `halt`; Redis has kept its counts. */
   async resume(): Promise<void> {
-    this.#program = new Program(this.#binary, [], {
+    this.#program = new ServerProgram(this.#binary, [], {
       GRPC_HOST: HOST,
       GRPC_PORT: String(this.port),
       HOST,
@@ -75,7 +75,7 @@ export class RealService {
       REDIS_URL: `${HOST}:${this.redis.port}`,
       LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
     })
-    await this.#program.says(/Listening for gRPC/, START_MS)
+    await this.#program.waitForOutput(/Listening for gRPC/, START_MS)
     await until(
       () => this.#ask('/healthcheck', null).catch(String),
       (text) => text === 'OK',

@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
-import { Program } from './program.ts'
+import { ServerProgram } from './program.ts'
 
 const START_MS = 30_000
 
@@ -34,8 +34,8 @@ async function isInstalled(name: string): Promise<boolean> {
 async function startReal(name: string): Promise<Redis> {
   const port = await freePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const program = new Program(name, args, {})
-  await program.says(/Ready to accept connections/, START_MS)
+  const program = new ServerProgram(name, args, {})
+  await program.waitForOutput(/Ready to accept connections/, START_MS)
   return { name, port, stop: () => program.stop() }
 }
 

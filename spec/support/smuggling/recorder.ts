@@ -7,7 +7,7 @@ import { deadline } from '../deadline.ts'
 
 const WAIT_MS = 30_000
 
-export interface Seen {
+export interface RecordedRequest {
   readonly number: number
   /** From the request line to the empty line, as latin1. */
   readonly head: string
@@ -20,9 +20,9 @@ const CLEAN_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [\x21-\x7e\x80-\xff]+ HTTP\/1\
 const CLEAN_FIELD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/
 
 export class Recorder {
-  readonly seen: Seen[] = []
+  readonly requests: RecordedRequest[] = []
   /** What was not even a request, or one that is open to opinions. */
-  readonly dirty: string[] = []
+  readonly ambiguous: string[] = []
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
@@ -67,9 +67,9 @@ export class Recorder {
 
   #answer(head: string, body: string): string {
     const target = head.split(' ', 2)[1] ?? ''
-    const number = this.seen.length
-    this.seen.push({ number, head, target, body })
-    if (!isClean(head)) this.dirty.push(head)
+    const number = this.requests.length
+    this.requests.push({ number, head, target, body })
+    if (!isClean(head)) this.ambiguous.push(head)
     const page = `seen ${number} ${target}\n`
     return `HTTP/1.1 200 OK\r\ncontent-length: ${page.length}\r\n\r\n${page}`
   }

@@ -54,9 +54,9 @@ spec:
 ---
 apiVersion: gateway.dev/v1alpha1
 kind: GatewayPolicy
-metadata: { name: for-nobody, namespace: default }
+metadata: { name: dangling, namespace: default }
 spec:
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: nobody }]
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: absent-route }]
   traffic: { rateLimit: { local: [{ requests: 5, unit: Minutes }] } }
 `
 

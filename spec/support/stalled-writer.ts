@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import type { EventWriter } from '../../lib/text/sse-output.ts'
 
-export class StuckOut extends EventEmitter implements EventWriter {
+export class StalledWriter extends EventEmitter implements EventWriter {
   readonly written: string[] = []
   isFull = true
   state: 'open' | 'ended' | 'destroyed' = 'open'

@@ -11,7 +11,7 @@ const WAIT_MS = 30_000
 /** A complete response for a path, as bytes; the connection is closed after it. */
 export type Page = (path: string) => string
 
-export class Turncoat {
+export class RebindingServer {
   readonly #server = createServer((socket) => this.#accept(socket))
   readonly #sockets = new Set<Socket>()
   readonly #page: Page
@@ -23,8 +23,8 @@ export class Turncoat {
     this.#page = page
   }
 
-  static async start(page: Page): Promise<Turncoat> {
-    const turncoat = new Turncoat(page)
+  static async start(page: Page): Promise<RebindingServer> {
+    const turncoat = new RebindingServer(page)
     turncoat.#server.listen(0, '127.0.0.1')
     await deadline(once(turncoat.#server, 'listening'), WAIT_MS, 'a port')
     return turncoat
@@ -35,12 +35,12 @@ export class Turncoat {
   }
 
   /** Forwards from the next connection on. */
-  turnTo(port: number): void {
+  forwardTo(port: number): void {
     this.#port = port
   }
 
   /** The request lines that were forwarded, as `GET /path`; a body before one need not end its line. */
-  get asked(): string[] {
+  get requestLines(): string[] {
     const line = /(?:GET|HEAD|POST|OPTIONS) \S+(?= HTTP\/1\.1\r\n)/g
     return this.#taps.flatMap(({ came }) => came.match(line) ?? [])
   }

@@ -7,7 +7,7 @@ import type { Answer } from './ask-mcp.ts'
 
 const WAIT_MS = 30_000
 
-export interface Odd {
+export interface RawRequest {
   readonly method?: string
   /** As it stands in the request line. */
   readonly target: string
@@ -16,7 +16,7 @@ export interface Odd {
 }
 
 /** To the server of this URL, whatever the headers say. */
-export async function rawAsk(to: URL, odd: Odd): Promise<Answer> {
+export async function sendRawRequest(to: URL, odd: RawRequest): Promise<Answer> {
   const { method = 'GET', target, headers = [], body = '' } = odd
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host')
   const all = [
