@@ -84,7 +84,7 @@ export class ListeningSockets {
     return free
   }
 
-  /** An inherited socket whose file was removed cannot be reached: it is opened anew. */
+  /** An inherited socket whose file was removed cannot be reached: it is opened again. */
   #dropUnreachable(address: ListenAddress): void {
     const key = listenKeyOf(address)
     const fd = this.#inherited.get(key)

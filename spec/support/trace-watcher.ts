@@ -34,9 +34,9 @@ export class TraceWatcher implements TraceReader {
     { watchers }: { watchers: TraceWatchers },
     wanted: Expression | null = null,
   ): TraceWatcher {
-    const watched = new TraceWatcher()
-    if (watchers.add(watched, wanted) === null) throw new Error('too many watchers')
-    return watched
+    const watcher = new TraceWatcher()
+    if (watchers.add(watcher, wanted) === null) throw new Error('too many watchers')
+    return watcher
   }
 
   onEvent(event: TraceEvent): void {

@@ -222,8 +222,8 @@ class SchemaReader {
     for (let left = MAX_REFERENCES; left > 0; left--) {
       const next = this.#next(found)
       if (next === null) return found
-      const { $ref: _ref, anyOf: _any, oneOf: _one, allOf: _all, ...beside } = found
-      found = { ...next, ...beside }
+      const { $ref: _ref, anyOf: _any, oneOf: _one, allOf: _all, ...siblings } = found
+      found = { ...next, ...siblings }
     }
     return {}
   }

@@ -102,8 +102,8 @@ laying('a backend lies level with the only route that uses it', () => {
   )
   const { rects } = drawn(view)
   for (const name of ['a', 'b', 'c']) {
-    const [own, behind] = [rects.get(`route ${name}`)!, rects.get(`backend host ${name}:80`)!]
-    assert.ok(Math.abs(own.y + own.height / 2 - behind.y - behind.height / 2) <= 1)
+    const [route, backend] = [rects.get(`route ${name}`)!, rects.get(`backend host ${name}:80`)!]
+    assert.ok(Math.abs(route.y + route.height / 2 - backend.y - backend.height / 2) <= 1)
   }
 })
 

@@ -1,4 +1,4 @@
-// One run of the Envoy project's rate limit service with rules of the spec's, and a Redis behind it.
+// One run of the Envoy project's rate limit service with the rules of a spec and a Redis.
 
 import { writeFileSync, mkdirSync } from 'node:fs'
 import { freePort } from '../../../conformance/gateway-process.ts'
@@ -56,7 +56,7 @@ export class RealService {
     }
   }
 
-  /** After `halt`; Redis has kept its counts. */
+  /** Starts it, also after `halt`: Redis has kept the counts. */
   async resume(): Promise<void> {
     this.#program = new ServerProgram(this.#binary, [], {
       GRPC_HOST: HOST,
@@ -94,7 +94,7 @@ export class RealService {
     this.#folder.close()
   }
 
-  /** What a counter has left, by the service's own JSON endpoint; looking costs nothing. */
+  /** The remaining budget of a counter, by the JSON endpoint of the service; the query is not counted. */
   async remaining(key: string, value: string): Promise<number> {
     const request = {
       domain: this.domain,
