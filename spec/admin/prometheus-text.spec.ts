@@ -140,7 +140,10 @@ metrics('a long page is complete, and yields to other work', async () => {
   assert.is(samples.at(-1)?.value, count - 1)
   assert.ok(text.length > 4 * METRICS_PART_LENGTH)
   const { maxPerTurn } = watched
-  assert.ok(maxPerTurn * (text.length / count) < 3 * METRICS_PART_LENGTH, `${maxPerTurn} series in one turn`)
+  assert.ok(
+    maxPerTurn * (text.length / count) < 3 * METRICS_PART_LENGTH,
+    `${maxPerTurn} series in one turn`,
+  )
 })
 
 metrics('parts are complete lines, and a histogram is in one part', () => {

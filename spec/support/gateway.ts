@@ -111,8 +111,8 @@ export class RunningGateway {
   async logged(count: number): Promise<Line[]> {
     const has = (): Line[] => this.lines.filter(({ message }) => message === 'request')
     while (has().length < count) {
-      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
-      await deadline(heard, WAIT_MS, `${count} log lines, not ${JSON.stringify(this.lines)}`)
+      const logged = new Promise<void>((resolve) => this.#wake.push(resolve))
+      await deadline(logged, WAIT_MS, `${count} log lines, not ${JSON.stringify(this.lines)}`)
     }
     return has()
   }

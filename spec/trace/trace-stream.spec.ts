@@ -67,7 +67,7 @@ stream('a reader that catches up gets the rest', () => {
   out.drain()
   trace.onEvent(STARTED)
   trace.onFinished()
-  out.emit('room')
+  out.emit('drain')
   assert.equal(typesIn(out).slice(-2), ['dropped 1', 'requestStarted'])
 })
 

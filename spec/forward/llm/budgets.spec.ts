@@ -78,7 +78,7 @@ budgets('are not exceeded by many parallel requests', async () => {
   // No request is answered until all have been admitted or refused.
   const responses = Promise.all(Array.from({ length: 6 }, () => post(gateway)))
   await gateway.logged(3)
-  await backend.heard(3)
+  await backend.completeRequest(3)
   assert.is(remainingTokens(gateway), 0)
   open()
   const codes = statuses(await responses)

@@ -82,7 +82,7 @@ usage('is padded where the content-length was sent before the end was known', as
     `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${STREAMING.length}\r\n\r\n` +
       STREAMING.slice(0, half),
   )
-  const seen = await backend.asked(1)
+  const seen = await backend.requestHead(1)
   client.send(STREAMING.slice(half))
   await client.until(/\r\n0\r\n\r\n$/)
   assert.is(seen.text.trimEnd(), injected(STREAMING))
@@ -96,7 +96,7 @@ usage('is padded where the content-length was sent before the end was known', as
     `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${quiet.length}\r\n\r\n` +
       quiet.slice(0, half),
   )
-  const second = await backend.asked(2)
+  const second = await backend.requestHead(2)
   other.send(quiet.slice(half))
   await other.until(/"usage"/)
   assert.is(second.text.trimEnd(), quiet)

@@ -113,7 +113,7 @@ named('are limited by model, without waiting for the body', async () => {
   const { gateway, backend } = await opened({ policies: tokens(1, 'key: llm.requestModel') })
   const client = await stage.client(gateway)
   client.send(`POST ${BEDROCK} HTTP/1.1\r\nhost: a\r\ncontent-length: 15\r\n\r\n{"con`)
-  await (await backend.asked(1)).received(5)
+  await (await backend.requestHead(1)).received(5)
   client.send('tents":[]}')
   await gateway.logged(1)
   assert.is((await post(gateway, BODY, { path: AZURE })).status, 429)

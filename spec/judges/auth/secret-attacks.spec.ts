@@ -27,7 +27,7 @@ const keys = await SigningKeys.create()
 
 /** The response to the client, and the request that the tenant received, if any. */
 interface Seen {
-  readonly told: Answer
+  readonly response: Answer
   readonly sent: string | null
 }
 
@@ -40,7 +40,7 @@ async function tokenRequest(
   headers: Record<string, string> = {},
 ): Promise<Seen> {
   const before = tenant.host.requests.length
-  const told = await ask(guarded.at(`${SERVER}/mcp/token`), {
+  const response = await ask(guarded.at(`${SERVER}/mcp/token`), {
     method: 'POST',
     body,
     headers: { 'content-type': FORM, ...headers },
@@ -49,16 +49,16 @@ async function tokenRequest(
     .slice(before)
     .filter(({ url }) => url.startsWith(TOKEN_PATH))
   const sent = request === undefined ? null : `${request.url}\n${request.body}`
-  return { told, sent }
+  return { response, sent }
 }
 
 attacks('the secret is added to valid token requests', async () => {
   await withTenant(async (guarded, tenant) => {
     for (const grant of [CODE, 'grant_type=refresh_token&refresh_token=r']) {
-      const { told, sent } = await tokenRequest(guarded, tenant, `${OURS}&${grant}&resource=x`)
+      const { response, sent } = await tokenRequest(guarded, tenant, `${OURS}&${grant}&resource=x`)
       const secret = encodeURIComponent(CLIENT_SECRET)
       assert.is(sent, `${TOKEN_PATH}\n${OURS}&${grant}&client_secret=${secret}`)
-      assert.not.match(told.text, CLIENT_SECRET)
+      assert.not.match(response.text, CLIENT_SECRET)
     }
   })
 })
@@ -85,9 +85,9 @@ const WITHOUT: Record<string, string> = {
   'a code without a verifier': `${OURS}&grant_type=authorization_code&code=c`,
   'a code with an empty verifier': `${OURS}&grant_type=authorization_code&code=c&code_verifier=`,
   'a code with two verifiers': `${OURS}&${CODE}&code_verifier=w`,
-  'a secret of its own': `${OURS}&${CODE}&client_secret=guess`,
+  'a secret of the client': `${OURS}&${CODE}&client_secret=guess`,
   'an empty secret': `${OURS}&${CODE}&client_secret=`,
-  'a secret of its own, encoded': `${OURS}&${CODE}&client%5Fsecret=guess`,
+  'a secret of the client, encoded': `${OURS}&${CODE}&client%5Fsecret=guess`,
   'an assertion': `${OURS}&${CODE}&client_assertion=a&client_assertion_type=t`,
   'JSON that calls itself a form': JSON.stringify({ client_id: CLIENT_ID, ...asObject(CODE) }),
 }
@@ -100,8 +100,8 @@ attacks('the secret is not added to ambiguous requests', async () => {
   await withTenant(async (guarded, tenant) => {
     const added: string[] = []
     for (const [name, body] of Object.entries(WITHOUT)) {
-      const { told, sent } = await tokenRequest(guarded, tenant, body)
-      assert.not.match(told.text, CLIENT_SECRET)
+      const { response, sent } = await tokenRequest(guarded, tenant, body)
+      assert.not.match(response.text, CLIENT_SECRET)
       if (sent?.includes(encodeURIComponent(CLIENT_SECRET)) ?? false) added.push(name)
     }
     assert.equal(added, [])
@@ -122,12 +122,12 @@ attacks('only form bodies are read as forms', async () => {
     const json = JSON.stringify({ client_id: CLIENT_ID, ...asObject(CODE) })
     for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain', '']) {
       const headers = { 'content-type': type }
-      const { told, sent } = await tokenRequest(guarded, tenant, json, headers)
+      const { response, sent } = await tokenRequest(guarded, tenant, json, headers)
       assert.is(sent, null)
-      assert.is(told.status, 400)
+      assert.is(response.status, 400)
     }
-    const { told } = await tokenRequest(guarded, tenant, `${OURS}&${'x'.repeat(200_000)}`)
-    assert.is(told.status, 413)
+    const { response } = await tokenRequest(guarded, tenant, `${OURS}&${'x'.repeat(200_000)}`)
+    assert.is(response.status, 413)
   })
 })
 

@@ -119,14 +119,14 @@ judge('cancels the provider call when the client aborts during a stream', async 
 })
 
 judge('cancels the provider call when the client aborts before the response', async () => {
-  let hear = (): void => {}
-  const closed = new Promise<void>((resolve) => (hear = resolve))
-  const silent: LlmAnswer = (_request, response) => void response.on('close', hear)
+  let onClose = (): void => {}
+  const closed = new Promise<void>((resolve) => (onClose = resolve))
+  const silent: LlmAnswer = (_request, response) => void response.on('close', onClose)
   const { gateway, backend } = await doubled(stage, '', silent)
   const controller = new AbortController()
   const { signal } = controller
   const failure = failureOf(clientOf(gateway).chat.completions.create(asked, { signal }))
-  await backend.heard(1)
+  await backend.completeRequest(1)
   controller.abort()
   assert.instance(await failure, OpenAI.APIUserAbortError)
   await soon(closed)
@@ -150,11 +150,11 @@ judge('retries after the window and gets its response', async () => {
   const policies = 'rateLimit: { local: [{ requests: 1, unit: Seconds }] }'
   const { gateway } = await doubled(stage, policies, answers.json(chatOf(5, 5)))
   const { chat } = clientOf(gateway, 3)
-  const told = [
+  const responses = [
     await soon(chat.completions.create(asked)),
     await soon(chat.completions.create(asked)),
   ]
-  assert.is(told.length, 2)
+  assert.is(responses.length, 2)
   const lines = await gateway.logged(2)
   assert.is(lines.at(-1)!['http.status'], 200)
 })

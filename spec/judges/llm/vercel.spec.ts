@@ -91,7 +91,7 @@ for (const [name, { model, gateway: start, file }] of Object.entries(KINDS)) {
     const given = { ...asked, model: model(urlOf(gateway)), onError: () => {} }
     const parts = all(Promise.resolve(streamText(given).fullStream))
     // Some of its providers report the error as a stream part, others throw.
-    const told = parts.then(
+    const isReported = parts.then(
       (list) => list.some(({ type }) => type === 'error'),
       () => true,
     )
@@ -99,7 +99,7 @@ for (const [name, { model, gateway: start, file }] of Object.entries(KINDS)) {
     const bytes = bytesOf(file)
     await stream.send(bytes.subarray(0, bytes.indexOf('\n\n') + 2))
     stream.cut()
-    assert.ok(await told)
+    assert.ok(await isReported)
   })
 
   judge(`reports a rate limit as its own error type, with ${name}`, async () => {

@@ -20,7 +20,7 @@ async function connect(visit: Visit): Promise<void> {
 }
 
 async function sessionsOf(world: Shop): Promise<number> {
-  const { backends } = await world.told<McpView>('/api/mcp')
+  const { backends } = await world.fetchJson<McpView>('/api/mcp')
   return backends.reduce((sum, { open }) => sum + open, 0)
 }
 
@@ -125,12 +125,12 @@ mcp('a session and its results survive navigation to another page', async ({ wor
   await text.fill('still here')
   await visit.press('Enter')
   await visit.sees('.result', 'still here')
-  const [session] = (await world.told<McpView>('/api/mcp')).backends[0]!.sessions.shown
+  const [session] = (await world.fetchJson<McpView>('/api/mcp')).backends[0]!.sessions.shown
   await visit.follow('logs')
   await visit.follow('mcp')
   await visit.sees('.result', 'still here')
   assert.is(await text.inputValue(), 'still here')
-  const [kept] = (await world.told<McpView>('/api/mcp')).backends[0]!.sessions.shown
+  const [kept] = (await world.fetchJson<McpView>('/api/mcp')).backends[0]!.sessions.shown
   assert.is(kept?.id, session!.id)
   // A selection in one list does not apply to another.
   await visit.page.getByRole('button', { name: /^Prompts/ }).click()

@@ -55,7 +55,7 @@ overview('shows for each request what happened, in words', async ({ world, visit
   await sentOnce(world)
   await visit.open()
   const row = visit.page.locator('.requests tbody tr')
-  for (const told of [
+  for (const text of [
     /200\s+GET\s+\/hello\s+hello/,
     /403\s+GET\s+\/team\/plans\s+team\s+Authorization rule 1 denied the request\./,
     /404\s+GET\s+\/nowhere\s+No route matches this request\./,
@@ -63,7 +63,7 @@ overview('shows for each request what happened, in words', async ({ world, visit
     /503\s+GET\s+\/down\s+down\s+The backend cannot be reached/,
     /200\s+POST\s+\/v1\/chat\/completions\s+chat\s+small, \d+ tokens in, \d+ out/,
   ])
-    await visit.sees(row, told)
+    await visit.sees(row, text)
 })
 
 overview('refused and failed requests can be listed separately', async ({ world, visit }) => {

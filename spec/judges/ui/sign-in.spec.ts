@@ -93,7 +93,7 @@ login('a token obtained at the provider calls a tool', async ({ world, visit }) 
   )
 })
 
-login('a user without access is told so', async ({ world, visit }) => {
+login('a user without access gets an explanation', async ({ world, visit }) => {
   visit.expect(/status of 403/)
   await visit.open('mcp')
   await signIn(world, visit, 'Bob')

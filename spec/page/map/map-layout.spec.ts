@@ -96,7 +96,7 @@ laying('a gateway of one listener is drawn as that listener', () => {
   assert.ok(drawn(two).rects.has('gateway default 127.0.0.1:3000'))
 })
 
-laying('a backend lies level with the only route that uses it', () => {
+laying('a backend is at the height of the only route that uses it', () => {
   const view = mapOf(
     ...['a', 'b', 'c'].map((name) => route(name, { backends: [backend(`${name}:80`)] })),
   )

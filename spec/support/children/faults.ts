@@ -79,7 +79,7 @@ const FAULTS: Record<string, () => void> = {
     spawn(process.execPath, [childFile('faults'), 'flood'], { stdio: 'inherit' }).unref()
     setTimeout(() => process.exit(0), 200)
   },
-  /** A wrapper with a child in its own process group, which no signal reaches; it exits after that many milliseconds. */
+  /** A wrapper with a child in its own process group, which signals to this group do not reach; it exits after that many milliseconds. */
   escape: () => {
     const file = childFile('faults')
     spawn(process.execPath, [file, 'linger', number], { stdio: 'inherit', detached: true }).unref()

@@ -49,7 +49,7 @@ export const TOOLS: Record<string, Tool> = {
   },
   heard: {
     description: 'Returns the notifications received so far, as JSON',
-    run: ({ peer }) => text(JSON.stringify(peer.heard)),
+    run: ({ peer }) => text(JSON.stringify(peer.notifications)),
   },
   touch: {
     description: 'Notifies that `uri` was updated, if the client is subscribed to it',

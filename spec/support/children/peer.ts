@@ -24,11 +24,11 @@ export class Refusal extends Error {
 }
 
 /** The maximum of recorded notifications. */
-const MOST_HEARD = 1_000
+const MAX_NOTIFICATIONS = 1_000
 
 export class Peer {
   /** The received notifications, the latest last. */
-  readonly heard: Json[] = []
+  readonly notifications: Json[] = []
   readonly #methods: Methods
   readonly #running = new Map<unknown, (reason: string) => void>()
   readonly #asked = new Map<unknown, (message: Json) => void>()
@@ -62,7 +62,7 @@ export class Peer {
     const { id, method, params = {} } = message
     if (typeof method !== 'string') return this.#answered(message)
     if (id !== undefined) return void this.#call(id, method, params as Json)
-    if (this.heard.length < MOST_HEARD) this.heard.push({ method, params })
+    if (this.notifications.length < MAX_NOTIFICATIONS) this.notifications.push({ method, params })
     const { requestId, reason = '' } = params as Json
     if (method === 'notifications/cancelled') this.#running.get(requestId)?.(String(reason))
   }

@@ -1,4 +1,5 @@
-// A gateway in a process of its own: routes that respond, refuse and fail, an LLM, an MCP server. The page is on its // admin interface.
+// A gateway in its own process: routes that respond, refuse and fail, an LLM, an MCP server. The page is on its
+// admin interface.
 
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
@@ -114,7 +115,7 @@ export class Shop implements World {
   }
 
   /** JSON from the admin interface. */
-  async told<T>(path: string): Promise<T> {
+  async fetchJson<T>(path: string): Promise<T> {
     const answer = await deadline(fetch(this.origin + path), WAIT_MS, path)
     return deadline(answer.json(), WAIT_MS, path) as Promise<T>
   }

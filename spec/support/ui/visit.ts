@@ -1,4 +1,5 @@
-// One visit of a browser to the page. It records what must never happen: an error in the console, a violation of the // content security policy, a dialog, a request to another host.
+// One visit of a browser to the page. It records what must never happen: an error in the console, a violation of the
+// content security policy, a dialog, a request to another host.
 
 import type { Locator, Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
