@@ -107,8 +107,8 @@ function getPrompt(params: Json): Json {
   if (params['name'] !== 'greet')
     throw new Refusal(-32602, `Unknown prompt: ${String(params['name'])}`)
   const given = (params['arguments'] ?? {}) as Json
-  const name = String(given['who'] ?? 'world')
-  const content = { type: 'text', text: `Hello, ${name}, from ${options.name}` }
+  const { ['who']: name = 'world' } = given
+  const content = { type: 'text', text: `Hello, ${String(name)}, from ${options.name}` }
   return { messages: [{ role: 'user', content }] }
 }
 
