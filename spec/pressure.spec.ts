@@ -39,7 +39,7 @@ async function until(fits: () => boolean, what: string): Promise<void> {
   while (!fits()) {
     assert.ok(
       performance.now() < by,
-      `waited in vain for ${what}: ${JSON.stringify(bytesInFlight)}`,
+      `timed out waiting for ${what}: ${JSON.stringify(bytesInFlight)}`,
     )
     await new Promise((resolve) => setTimeout(resolve, 2))
   }

@@ -101,10 +101,10 @@ for (const [name, fields] of Object.entries(REFUSED))
     const gateway = await stage.gateway(routeTo(backend))
     await send(gateway, fields)
     assert.equal(
-      backend.seen.filter(({ target }) => target !== '/last'),
+      backend.requests.filter(({ target }) => target !== '/last'),
       [],
     )
-    assert.equal(backend.dirty, [])
+    assert.equal(backend.ambiguous, [])
   })
 
 for (const [name, fields] of Object.entries(OMITTED))
@@ -112,7 +112,9 @@ for (const [name, fields] of Object.entries(OMITTED))
     const backend = stage.add(await Recorder.start())
     const gateway = await stage.gateway(routeTo(backend))
     await send(gateway, fields)
-    for (const { head: text, target } of backend.seen.filter((seen) => seen.target !== '/last')) {
+    for (const { head: text, target } of backend.requests.filter(
+      (seen) => seen.target !== '/last',
+    )) {
       assert.is(target, '/first')
       assert.is(text, 'POST /first HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n')
     }
@@ -129,13 +131,13 @@ downgrade('sends the backend the requested host and no other', async () => {
     ['cookie', 'c=d'],
   ]
   await send(gateway, head(fields))
-  const [first] = backend.seen
+  const [first] = backend.requests
   assert.is(
     first?.head,
     'POST /first HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ncookie: a=b; c=d\r\n\r\n',
   )
   assert.is(first?.body, 'body!')
-  assert.equal(backend.dirty, [])
+  assert.equal(backend.ambiguous, [])
 })
 
 downgrade.run()

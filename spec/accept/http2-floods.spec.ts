@@ -4,8 +4,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { askingAt } from '../support/admin.ts'
-import type { Asking } from '../support/admin.ts'
+import { senderTo } from '../support/admin.ts'
+import type { SendRequest } from '../support/admin.ts'
 import { Backend } from '../support/backend.ts'
 import {
   END_HEADERS,
@@ -35,7 +35,7 @@ const POST = headOf('POST')
 let backend: Backend
 let program: Program
 let port = 0
-let asking: Asking
+let asking: SendRequest
 
 function headOf(method: string): Buffer {
   return fieldLines([':method', method], [':scheme', 'http'], [':path', '/'], [':authority', 'a'])
@@ -53,7 +53,7 @@ routes:
 `
   program = new Program('gateway', ['-c', text], { ADMIN_ADDR: `127.0.0.1:${admin}` })
   await program.prints(/started bind/)
-  asking = askingAt(admin)
+  asking = senderTo(admin)
 })
 
 floods.after(async () => {

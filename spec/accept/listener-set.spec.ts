@@ -179,12 +179,12 @@ ports('logs a port that cannot be reopened, and opens it with the next reload', 
   await occupyPort(gateway.port, '127.0.0.2')
   const thief = stage.add(createServer())
   // Between closing and opening, another process opens the port.
-  gateway.heard = ({ message }) => {
+  gateway.onLine = ({ message }) => {
     if (message === 'draining bind') process.nextTick(() => thief.listen(gateway.port, '127.0.0.1'))
   }
   await gateway.refusal(config({ default: 'port: ${PORT}, address: 127.0.0.2' }, 'two'))
   await gateway.logged('cannot reopen bind')
-  gateway.heard = () => {}
+  gateway.onLine = () => {}
   thief.close()
   await gateway.change(config({ default: FIRST }, 'three'))
   assert.is(await ask(gateway.port), 'three')

@@ -5,14 +5,14 @@ import * as assert from 'uvu/assert'
 import { createLoggingEndpoints } from '../../lib/admin/logging-endpoint.ts'
 import { Log } from '../../lib/core/log.ts'
 import { adminWith } from '../support/admin.ts'
-import type { Asking } from '../support/admin.ts'
+import type { SendRequest } from '../support/admin.ts'
 import { Stage } from '../support/gateway.ts'
 
 const logging = suite('admin/logging')
 const stage = new Stage()
 logging.after.each(() => stage.clear())
 
-async function started(level: string): Promise<{ log: Log; ask: Asking }> {
+async function started(level: string): Promise<{ log: Log; ask: SendRequest }> {
   const log = new Log({ level, format: 'text', write: (_text, done) => done() })
   return { log, ask: await adminWith(stage, createLoggingEndpoints(log)) }
 }

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { askingAt } from '../support/admin.ts'
+import { senderTo } from '../support/admin.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import { Program } from '../support/program.ts'
@@ -46,10 +46,10 @@ servers(
       READINESS_ADDR: `127.0.0.1:${readiness}`,
     })
     await program.prints(/serving statistics .*\n[^]*serving readiness .*\n[^]*started bind/)
-    await askingAt(port)('GET /direct')
-    const { text } = await askingAt(stats)('GET /metrics')
+    await senderTo(port)('GET /direct')
+    const { text } = await senderTo(stats)('GET /metrics')
     assert.is(valueOf(readMetrics(text), 'gateway_requests_total', { status: '200' }), 1)
-    assert.is((await askingAt(readiness)('GET /healthz/ready')).text, 'ready\n')
+    assert.is((await senderTo(readiness)('GET /healthz/ready')).text, 'ready\n')
   },
 )
 
@@ -78,7 +78,7 @@ servers('a second gateway with default ports starts, and logs a warning', async 
   await second.program.prints(/started bind/)
   assert.match(second.program.stdout, /warn\tnot serving statistics error=.*:15020: it is in use/)
   assert.match(second.program.stdout, /warn\tnot serving readiness error=.*:15021: it is in use/)
-  assert.is((await askingAt(second.port)('GET /direct')).text, 'hi')
+  assert.is((await senderTo(second.port)('GET /direct')).text, 'hi')
 })
 
 servers(
@@ -93,13 +93,13 @@ servers(
     const client = await stage.client({ port, host: '127.0.0.1' })
     client.send('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n')
     await until(async () =>
-      /"path": "\/slow"/.test((await askingAt(admin)('GET /debug/tasks')).text),
+      /"path": "\/slow"/.test((await senderTo(admin)('GET /debug/tasks')).text),
     )
-    const quit = await askingAt(admin)('POST /quitquitquit')
+    const quit = await senderTo(admin)('POST /quitquitquit')
     assert.is(quit.status, 200)
     assert.is(quit.text, 'shutdown now\n')
     await program.prints(/shutting down signal=\/quitquitquit/)
-    const ready = await askingAt(readiness)('GET /healthz/ready')
+    const ready = await senderTo(readiness)('GET /healthz/ready')
     assert.is(ready.status, 503)
     assert.is(ready.text, 'not ready: draining\n')
     client.destroy()
@@ -112,15 +112,15 @@ servers('a new log level applies from the next line', async () => {
   const admin = await freePort()
   const { program, port } = await start('', { ADMIN_ADDR: `127.0.0.1:${admin}` })
   await program.prints(/started bind/)
-  await askingAt(port)('GET /direct')
+  await senderTo(port)('GET /direct')
   await program.prints(/http\.path=\/direct/)
   assert.not.match(program.stdout, /debug/)
   const level = 'request=off,choose=debug,accept=debug'
   assert.is(
-    (await askingAt(admin)(`POST /logging?level=${level}`)).text,
+    (await senderTo(admin)(`POST /logging?level=${level}`)).text,
     `current log level is info,${level}\n`,
   )
-  await askingAt(port)('GET /direct?second')
+  await senderTo(port)('GET /direct?second')
   await program.prints(/debug\tchose route route=\S+/)
   await program.prints(/debug\tpolicy answered policy=directResponse status=200/)
   assert.is(program.stdout.split('http.path=/direct').length, 2)

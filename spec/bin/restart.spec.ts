@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { askingAt } from '../support/admin.ts'
+import { senderTo } from '../support/admin.ts'
 import type { Backend, Step } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
@@ -103,7 +103,7 @@ for (const workers of [1, 2])
         signal(program, 'SIGUSR2')
         const restarted = workers === 1 ? /handed over/g : /restarted workers/g
         await program.prints((text) => text.match(restarted)?.length === times)
-        assert.is((await askingAt(probe)('GET /healthz/ready')).status, 200)
+        assert.is((await senderTo(probe)('GET /healthz/ready')).status, 200)
       }
       await load.more(200)
       await load.stop()

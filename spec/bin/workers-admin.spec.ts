@@ -3,8 +3,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { askingAt } from '../support/admin.ts'
-import type { Asking } from '../support/admin.ts'
+import { senderTo } from '../support/admin.ts'
+import type { SendRequest } from '../support/admin.ts'
 import { ask } from '../support/ask.ts'
 import { Stage } from '../support/gateway.ts'
 import { Program, runProgram } from '../support/program.ts'
@@ -18,8 +18,8 @@ interface Scene {
   readonly program: Program
   readonly port: number
   readonly adminPort: number
-  readonly admin: Asking
-  readonly stats: Asking
+  readonly admin: SendRequest
+  readonly stats: SendRequest
 }
 
 async function start(): Promise<Scene> {
@@ -37,7 +37,7 @@ routes: [{ name: all, policies: { directResponse: { status: 200, body: hi } } }]
   await program.prints(/started workers/)
   // The sockets between the processes are not logged.
   assert.not.match(program.stdout, /unix:/)
-  return { program, port, adminPort, admin: askingAt(adminPort), stats: askingAt(statsPort) }
+  return { program, port, adminPort, admin: senderTo(adminPort), stats: senderTo(statsPort) }
 }
 
 async function requests({ stats }: Scene): Promise<number> {
@@ -59,7 +59,7 @@ admin('all workers answer as one, also after one was killed', async () => {
   const { program, port, adminPort } = scene
   for (let left = 4; left > 0; left--) await ask({ port }, 'GET /seen HTTP/1.1')
   assert.is(await requests(scene), 4)
-  const page = await askingAt(port)('GET /api/runtime')
+  const page = await senderTo(port)('GET /api/runtime')
   const { workers } = JSON.parse(page.text) as { workers: unknown }
   assert.equal(workers, { wanted: 2, running: 2 })
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { askingAt } from '../support/admin.ts'
+import { senderTo } from '../support/admin.ts'
 import type { Backend } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
@@ -187,7 +187,7 @@ workers(
 workers('SIGTERM lets all workers finish; no process remains and the exit code is 0', async () => {
   const probe = await freePort()
   const { program, port, backend } = await start('', { READINESS_ADDR: `127.0.0.1:${probe}` })
-  const ready = askingAt(probe)
+  const ready = senderTo(probe)
   assert.is((await ready('GET /healthz/ready')).status, 200)
   const streams = [await stream(port), await stream(port)]
   program.signal('SIGTERM')

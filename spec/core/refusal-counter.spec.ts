@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { RefusalCounter } from '../../lib/core/refusal-counter.ts'
-import { Ear } from '../support/gateway.ts'
+import { LogRecorder } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
 import { HandTimer } from '../support/hand-timer.ts'
 
@@ -10,7 +10,7 @@ const refusals = suite('refusal counter')
 function scene() {
   const lines: Line[] = []
   const timer = new HandTimer()
-  const counter = new RefusalCounter(new Ear((line) => lines.push(line)), timer.every)
+  const counter = new RefusalCounter(new LogRecorder((line) => lines.push(line)), timer.every)
   return { lines, timer, counter }
 }
 

@@ -4,11 +4,11 @@ import { IdentityStore } from '../../lib/enforce/auth/identity.ts'
 import { PolicyFactory } from '../../lib/enforce/make-policies.ts'
 import type { Policy } from '../../lib/core/types.ts'
 import { firstListener, ungatedConfig } from '../support/config.ts'
-import { Ear } from '../support/gateway.ts'
+import { LogRecorder } from '../support/gateway.ts'
 
 const order = suite('the order of policies')
 
-const identity = new IdentityStore(new Ear(() => {}))
+const identity = new IdentityStore(new LogRecorder(() => {}))
 order.after(() => identity.close())
 
 const KEYS = `'{"keys":[{"kid":"k","kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'`

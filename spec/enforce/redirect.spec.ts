@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createRedirectPolicy } from '../../lib/enforce/direct-response.ts'
-import { answerOf } from '../support/at-once.ts'
+import { replyOf } from '../support/policy-reply.ts'
 import { routeOf } from '../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
 
@@ -17,7 +17,7 @@ function replyTo(fields: string, url: string, prefix = '') {
     scheme as 'http',
   )
   exchange.choice.matchedPrefix = prefix
-  return answerOf(createRedirectPolicy(config!), exchange)
+  return replyOf(createRedirectPolicy(config!), exchange)
 }
 
 redirect('builds the location from scheme, authority and path', () => {
@@ -58,7 +58,7 @@ redirect('never redirects to another host when the client sent no host', () => {
   const config = routeOf('policies: { requestRedirect: { scheme: https } }').policies
     .requestRedirect!
   const exchange = exchangeOf(requestOf('GET //evil.com/x HTTP/1.0'))
-  const reply = answerOf(createRedirectPolicy(config), exchange)
+  const reply = replyOf(createRedirectPolicy(config), exchange)
   assert.is(reply.head.get('location'), '/evil.com/x')
 })
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createUrlRewritePolicy, rewriteTarget } from '../../lib/enforce/url-rewrite.ts'
-import { wordOf } from '../support/at-once.ts'
+import { replyOrPass } from '../support/policy-reply.ts'
 import { routeOf } from '../support/config.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 
@@ -31,7 +31,7 @@ rewrite('replaces a prefix and keeps the rest of the path', () => {
   for (const [target, prefix, written, expected] of table) {
     const exchange = exchangeOf(requestOf(`GET ${target} HTTP/1.1`, 'Host: a'))
     exchange.choice.matchedPrefix = prefix
-    assert.is(wordOf(policyOf(`path: { prefix: "${written}" }`), exchange), undefined)
+    assert.is(replyOrPass(policyOf(`path: { prefix: "${written}" }`), exchange), undefined)
     assert.is(exchange.request.target, expected, `${target} ${prefix} → ${written}`)
   }
 })
@@ -56,7 +56,7 @@ rewrite('sets the Host that the backend receives', () => {
   ]
   for (const [written, authority, expected] of table) {
     const exchange = exchangeOf(requestOf('GET / HTTP/1.1', `Host: ${authority}`))
-    wordOf(policyOf(written), exchange)
+    replyOrPass(policyOf(written), exchange)
     assert.is(exchange.enforcement.hostRewrite, expected, `${written} for ${authority}`)
     assert.is(exchange.request.authority, authority)
   }

@@ -10,7 +10,7 @@ import { childFile } from '../support/children/child-file.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { KeyServer } from '../support/key-server.ts'
-import { aiRoute, CHAT, chatAsking, left, post, tokens } from '../support/llm/asking.ts'
+import { aiRoute, CHAT, chatAsking, remainingTokens, post, tokens } from '../support/llm/asking.ts'
 import { RlsDouble } from '../support/rls/double.ts'
 import { Signer } from '../support/signer.ts'
 import {
@@ -124,13 +124,13 @@ for (const [mode, seen, logged] of [
   faults(`a rate limit service that is slow and recovers, with ${mode}`, async () => {
     const { rls, gateway } = await startLimited(`failureMode: ${mode}, timeout: 100ms`)
     let release!: () => void
-    rls.manners.hold = new Promise((resolve) => (release = resolve))
+    rls.behavior.hold = new Promise((resolve) => (release = resolve))
     const { status, body } = await ask(stage, gateway, 'http/1.1')
     assert.equal([status, body], seen)
     await assertNothingLeft(gateway, { idle: mode === 'failOpen' ? 1 : 0 })
     await until(() => rls.cancelled === 1, 'the call to be cancelled')
     release()
-    delete rls.manners.hold
+    delete rls.behavior.hold
     await assertLogged(gateway, logged)
   })
 }
@@ -138,7 +138,7 @@ for (const [mode, seen, logged] of [
 faults('a client that disconnects during the call to the rate limit service', async () => {
   const { rls, gateway } = await startLimited('timeout: 5s')
   let release!: () => void
-  rls.manners.hold = new Promise((resolve) => (release = resolve))
+  rls.behavior.hold = new Promise((resolve) => (release = resolve))
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   await until(() => rls.requests.length === 1, 'the service to be asked')
@@ -222,7 +222,7 @@ faults(
       type: 'error',
       error: { type: 'api_error', message },
     })
-    assert.is(left(gateway), 1_000)
+    assert.is(remainingTokens(gateway), 1_000)
     await assertNothingLeft(gateway)
     await assertLogged(gateway, '503 backend_reset', '503 backend_reset')
   },
@@ -245,7 +245,7 @@ faults('an LLM provider that is cut is charged for the relayed tokens', async ()
   backend.release()
   const seen = await asked
   assert.equal([seen.status, seen.body, seen.end], [200, event + event, 'cut'])
-  assert.is(left(gateway), 1_000 - Math.ceil(body.length / 4) - 2)
+  assert.is(remainingTokens(gateway), 1_000 - Math.ceil(body.length / 4) - 2)
   await assertNothingLeft(gateway)
   await assertLogged(gateway, '200 backend_reset')
 })

@@ -84,18 +84,18 @@ const http1 = target('serves only requests that were sent, with any other bytes'
   const one = fc.tuple(fc.constantFrom(...TEXTS), changes(PIECES, 3), CUTS)
   const some = fc.array(one, { minLength: AT_ONCE, maxLength: AT_ONCE })
   return fc.asyncProperty(some, async (inputs) => {
-    const from = backend.seen.length
+    const from = backend.requests.length
     const answers = await Promise.all(
       inputs.map(([text, made, cuts]) => send(gateway, cutAt(changed(text, made), cuts))),
     )
     const numbers = answers.flatMap((text) =>
       [...text.matchAll(/^seen (\d+) /gm)].map(([, n]) => Number(n)),
     )
-    const heads = backend.seen.slice(from).filter(({ head }) => !head.startsWith('HEAD'))
+    const heads = backend.requests.slice(from).filter(({ head }) => !head.startsWith('HEAD'))
     // An interim, cut or empty response contains no number, but no number appears twice.
     assert.is(new Set(numbers).size, numbers.length)
     assert.ok(numbers.every((number) => heads.some((seen) => seen.number === number)))
-    assert.equal(backend.dirty, [])
+    assert.equal(backend.ambiguous, [])
     const sent = inputs.map(([text, made]) => changed(text, made)).join('\n')
     for (const { target: path } of heads) assert.ok(sent.includes(path), `${path} was not sent`)
     await assertNothingLeft(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
@@ -137,7 +137,7 @@ const http2 = target('ends every HTTP/2 connection with any frames', async (stag
         return send(gateway, cutAt(bytes, cuts))
       }),
     )
-    assert.equal(backend.dirty, [])
+    assert.equal(backend.ambiguous, [])
     await assertNothingLeft(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
   })
 })

@@ -1,5 +1,5 @@
-// The protocol's own conformance suite: what our fixture passes by itself it must pass behind the gateway, in both ways to
-// write it down.
+// The MCP conformance suite: every check that the fixture passes directly must also pass through the gateway, in both
+// configuration layouts.
 
 import { createRequire } from 'node:module'
 import { suite } from 'uvu'
@@ -11,9 +11,9 @@ import { FIXTURE, Judged, ownPort, routed } from '../support/mcp/judged.ts'
 import { run } from '../support/mcp/run.ts'
 import { reportSkip } from '../support/report-skip.ts'
 
-/** 40 that the suite counts, and 4 of scenarios that it has but does not count yet. */
+/** 40 checks that the suite counts, and 4 of scenarios that it contains but does not count yet. */
 const CHECKS = 44
-/** The last for Node 20 is installed; this one needs what came with Node 22. */
+/** The installed version is the last one for Node 20; this one needs Node 22. */
 const NEWER = '@modelcontextprotocol/conformance@0.1.16'
 const INSTALL_MS = 60_000
 
@@ -26,7 +26,7 @@ const LAYOUTS = {
   'on a route': routed({ '/mcp': [FIXTURE] }),
 }
 
-/** What a program of the suite says of one gateway, or of none. */
+/** Runs a version of the suite against a gateway, or directly against the fixture. */
 async function verdictOn(starting: Promise<Judged>, suiteOf: string): Promise<Verdict> {
   const judged = await starting
   try {
@@ -36,7 +36,7 @@ async function verdictOn(starting: Promise<Judged>, suiteOf: string): Promise<Ve
   }
 }
 
-/** What is wrong behind the gateway, by configuration: nothing may fail, and nothing be lost. */
+/** Checks that fail through the gateway, or that are expected and did not run, by configuration. */
 async function problemsOf(
   suiteOf: string,
   expected: readonly string[],
@@ -47,13 +47,13 @@ async function problemsOf(
     const lost = expected.filter((check) => !passed.includes(check))
     return [...failed, ...lost].map((check) => `${where}: ${check}`)
   })
-  // At once: a run waits for one child after the other.
+  // In parallel: a run mostly waits for its child processes.
   return (await Promise.all(problems)).flat()
 }
 
 const conformance = suite('MCP conformance')
 
-/** What the fixture passes by itself. */
+/** The checks that the fixture passes without a gateway. */
 let alone: readonly string[] = []
 
 conformance(`passes ${CHECKS} checks without a gateway`, async () => {
@@ -63,12 +63,12 @@ conformance(`passes ${CHECKS} checks without a gateway`, async () => {
   alone = passed
 })
 
-conformance('passes the same behind the gateway, in either layout', async () => {
+conformance('passes the same checks through the gateway, in either layout', async () => {
   assert.is(alone.length, CHECKS)
   assert.equal(await problemsOf(program, alone, LAYOUTS), [])
 })
 
-conformance('passes the same with the server far away, by either transport', async () => {
+conformance('passes the same checks with a remote server, over either transport', async () => {
   const far = await Judged.alone()
   const at = (path: string): { host: string } => ({ host: far.url(path).href })
   try {
@@ -83,7 +83,7 @@ conformance('passes the same with the server far away, by either transport', asy
   }
 })
 
-conformance('passes the newer suite on a newer Node', async () => {
+conformance('passes the newer suite on Node 22 and later', async () => {
   const skip = (why: string): void => reportSkip(NEWER, why)
   const [major] = process.versions.node.split('.')
   if (Number(major) < 22) return skip(`needs Node 22, this is ${process.version}`)

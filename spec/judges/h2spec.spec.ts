@@ -1,5 +1,5 @@
-// h2spec, where it is found (`GATEWAY_H2SPEC` or on PATH), against a plain and a TLS port: nothing may fail that a bare
-// server of node:http2 stands.
+// h2spec, if it is installed (`GATEWAY_H2SPEC` or on PATH), against a plain and a TLS port: a check that a bare
+// node:http2 server passes must not fail.
 
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -20,22 +20,22 @@ const stage = new Stage()
 judge.after.each(() => stage.clear())
 
 const PROGRAM = process.env['GATEWAY_H2SPEC'] ?? 'h2spec'
-const MOST_MS = 120_000
+const MAX_MS = 120_000
 const PAGE = 'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]\n'
 
-/** Ours alone, with the reason. */
+/** Failures of the gateway only, with the reason. */
 const KNOWN: Record<string, string> = {
-  'http2/3.5 Sends invalid connection preface': 'the port is one of HTTP/1.1, too, and says 400',
+  'http2/3.5 Sends invalid connection preface': 'the port also serves HTTP/1.1, and answers 400',
 }
 
-/** What failed, by section and name. */
-async function failures(port: number, ...words: string[]): Promise<string[]> {
+/** The failed checks, each as section and name. */
+async function failures(port: number, ...options: string[]): Promise<string[]> {
   const folder = stage.add(new Folder())
-  const args = ['-h', '127.0.0.1', '-p', `${port}`, '-j', folder.at('report.xml'), ...words]
+  const args = ['-h', '127.0.0.1', '-p', `${port}`, '-j', folder.at('report.xml'), ...options]
   const child = spawn(PROGRAM, args, { stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('close', resolve).once('error', resolve))
   try {
-    await deadline(ended, MOST_MS, 'h2spec to end')
+    await deadline(ended, MAX_MS, 'h2spec to end')
   } finally {
     child.kill('SIGKILL')
   }
@@ -47,36 +47,38 @@ async function failures(port: number, ...words: string[]): Promise<string[]> {
     .map(([, section, name]) => `${section} ${name}`)
 }
 
-type Way = 'plain' | 'tls'
+type Transport = 'plain' | 'tls'
 
-async function bareServer(way: Way): Promise<number> {
+async function bareServer(transport: Transport): Promise<number> {
   const answer = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
     request.resume()
     response.end('hi')
   }
   const server =
-    way === 'tls' ? createSecureServer({ cert: CERT, key: KEY }, answer) : createServer(answer)
+    transport === 'tls'
+      ? createSecureServer({ cert: CERT, key: KEY }, answer)
+      : createServer(answer)
   const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   await deadline(listening, 30_000, 'the bare server to listen')
   stage.add({ close: () => void server.close() })
   return (server.address() as AddressInfo).port
 }
 
-async function compare(port: number, way: Way): Promise<void> {
-  const words = way === 'tls' ? ['-t', '-k'] : []
-  const ours = await failures(port, ...words)
-  const bare = await failures(await bareServer(way), ...words)
+async function compare(port: number, transport: Transport): Promise<void> {
+  const options = transport === 'tls' ? ['-t', '-k'] : []
+  const ours = await failures(port, ...options)
+  const bare = await failures(await bareServer(transport), ...options)
   const more = ours.filter((name) => !bare.includes(name) && KNOWN[name] === undefined)
   assert.equal(more, [])
 }
 
 if (isInstalled(PROGRAM)) {
-  judge('a plain port stands what a bare server stands', async () => {
+  judge('a plain port passes all checks that a bare server passes', async () => {
     const gateway = await stage.gateway(PAGE)
     await compare(gateway.port, 'plain')
   })
 
-  judge('a TLS port stands what a bare server stands', async () => {
+  judge('a TLS port passes all checks that a bare server passes', async () => {
     const folder = stage.add(new Folder())
     const tls = `{ cert: ${folder.write('cert.pem', CERT)}, key: ${folder.write('key.pem', KEY)} }`
     const gateway = await stage.gateway(

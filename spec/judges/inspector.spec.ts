@@ -1,4 +1,4 @@
-// The inspector's command line, as users try a new server with it.
+// The command line of the MCP inspector, with which users try a new server.
 
 import { createRequire } from 'node:module'
 import { suite } from 'uvu'
@@ -15,7 +15,7 @@ const program = createRequire(import.meta.url).resolve(
 const inspector = suite('MCP inspector')
 const judged = judgedFor(inspector, ownPort(FIXTURE))
 
-/** What it prints, which is the result. It starts only where there is a package.json in the folder above. */
+/** The result that the inspector prints. It only starts if the parent folder has a package.json. */
 async function inspect(...args: string[]): Promise<unknown> {
   const target = ['--cli', (await judged()).url().href, '--transport', 'http']
   const { code, stdout, stderr } = await run(
@@ -33,13 +33,13 @@ inspector('lists tools', async () => {
 })
 
 inspector('calls a tool', async () => {
-  const words = ['--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'text=hello']
-  assert.equal(await inspect(...words), { content: [{ type: 'text', text: 'hello' }] })
+  const args = ['--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'text=hello']
+  assert.equal(await inspect(...args), { content: [{ type: 'text', text: 'hello' }] })
 })
 
 inspector('reads a resource', async () => {
-  const words = ['--method', 'resources/read', '--uri', 'test://static-text']
-  assert.match(JSON.stringify(await inspect(...words)), /content of the static text resource/)
+  const args = ['--method', 'resources/read', '--uri', 'test://static-text']
+  assert.match(JSON.stringify(await inspect(...args)), /content of the static text resource/)
 })
 
 inspector.run()

@@ -1,4 +1,4 @@
-// Profiles of the built gateway under load: `go tool pprof` reads them, where it is, and traffic goes on.
+// Profiles of the built gateway under load: `go tool pprof` reads them, if it is installed, and traffic continues.
 
 import { writeFileSync } from 'node:fs'
 import { suite } from 'uvu'
@@ -14,21 +14,21 @@ import { reportSkip } from '../support/report-skip.ts'
 
 const WAIT_MS = 60_000
 
-/** What is seen in a profile is chance, and rare on a busy machine: one more is taken until this time is over. */
-const MOST_MS = 60_000
+/** Sampling is random, and samples are rare on a busy machine: profiles are repeated until this time is over. */
+const MAX_MS = 60_000
 
-/** Left alone, Go drops what took less than 0.5 %: on a slow machine a function of ours may be that rare. */
+/** By default Go drops functions below 0.5 %: on a slow machine a function of the gateway may be that rare. */
 const ALL_NODES = ['-nodefraction=0', '-nodecount=100000']
 
 const HEAD = 'head (lib/accept/http1.ts) lib/accept'
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 
-/** So many requests are on their way to the gateway at once: it is to be busy with them, not to wait for us. */
+/** Requests sent at once on a connection, so that the gateway is busy and does not wait for the client. */
 const PIPELINED = 200
 const CLIENTS = 2
 
-/** One allocation in 512 KiB is sampled, and a connection is some KiB: so many more are held open with each try. */
-const CROWD = 50
+/** One allocation in 512 KiB is sampled, and a connection takes a few KiB: each attempt opens this many more. */
+const MORE_CONNECTIONS = 50
 
 const pprof = suite('gateway process, profiles')
 const stage = new Stage()
@@ -46,7 +46,7 @@ async function connected(port: number): Promise<RawClient> {
   return client
 }
 
-/** Clients that always have requests on their way, until they are told to stop. */
+/** Clients that always have requests in flight, until `stop`. */
 class Load {
   answered = 0
   #state: 'running' | 'over' = 'running'
@@ -70,10 +70,10 @@ class Load {
   }
 }
 
-/** One in which that function took time: Go leaves out what took none. */
+/** A CPU profile in which that function took time: Go omits functions that took none. */
 async function profileWith(frame: string, admin: number): Promise<Buffer> {
   const url = `http://127.0.0.1:${admin}/debug/pprof/profile?seconds=2&frequency=1000`
-  const last = performance.now() + MOST_MS
+  const last = performance.now() + MAX_MS
   for (;;) {
     const cpu = await bytesOf(url)
     const spent = readProfile(cpu).stacks.filter(({ values }) => values[1]! > 0)
@@ -83,22 +83,22 @@ async function profileWith(frame: string, admin: number): Promise<Buffer> {
   }
 }
 
-/** One that has something, while ever more is alive. */
+/** A heap profile with at least one sample; opens more connections until there is one. */
 async function heapProfile(port: number, admin: number): Promise<Buffer> {
-  const last = performance.now() + MOST_MS
+  const last = performance.now() + MAX_MS
   for (;;) {
     const heap = await bytesOf(`http://127.0.0.1:${admin}/debug/pprof/heap`)
     if (readProfile(heap).stacks.length > 0) return heap
-    assert.ok(performance.now() < last, 'nothing is alive')
-    for (let count = 0; count < CROWD; count++) await connected(port)
+    assert.ok(performance.now() < last, 'no live allocation was sampled')
+    for (let count = 0; count < MORE_CONNECTIONS; count++) await connected(port)
   }
 }
 
-async function taken(port: number, admin: number): Promise<[cpu: Buffer, heap: Buffer]> {
+async function takeProfiles(port: number, admin: number): Promise<[cpu: Buffer, heap: Buffer]> {
   return [await profileWith(HEAD, admin), await heapProfile(port, admin)]
 }
 
-pprof('show our functions, while requests are answered', async () => {
+pprof('show functions of the gateway, while requests are answered', async () => {
   if (process.platform !== 'linux') return
   const [port, admin] = [await freePort(), await freePort()]
   const text = `config: { adminAddr: '127.0.0.1:${admin}', logging: { level: 'info,request=off' } }
@@ -110,7 +110,10 @@ routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
   await program.prints(/started bind/)
   const load = new Load()
   const loads = Array.from({ length: CLIENTS }, () => load.run(port))
-  const [[cpu, heap]] = await Promise.all([taken(port, admin).finally(() => load.stop()), ...loads])
+  const [[cpu, heap]] = await Promise.all([
+    takeProfiles(port, admin).finally(() => load.stop()),
+    ...loads,
+  ])
   assert.ok(load.answered > 10, `${load.answered} answers`)
   checkWithGo(cpu, heap)
 })
@@ -121,7 +124,7 @@ function checkWithGo(cpu: Buffer, heap: Buffer): void {
   writeFileSync(files.cpu, cpu)
   writeFileSync(files.heap, heap)
   const top = goPprof(files.cpu, '-top', '-cum', ...ALL_NODES)
-  if (top === null) return reportSkip('go tool pprof', 'there is no go')
+  if (top === null) return reportSkip('go tool pprof', 'Go is not installed')
   assert.match(top, /Type: cpu\n/)
   assert.match(top, /\d+(ms|s)? .*head \(lib\/accept\/http1\.ts\)\n/)
   assert.match(goPprof(files.cpu, '-raw') ?? '', /PeriodType: cpu nanoseconds\nPeriod: 1000000\n/)

@@ -1,4 +1,4 @@
-// Clients of the first SDK before the gateway: by Streamable HTTP, and as old clients do by /sse.
+// Clients of the first SDK through the gateway: over Streamable HTTP, and over the legacy transport at /sse.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -32,7 +32,7 @@ v1('speaks the latest version that both sides know', async () => {
   await withClients(current, ['ada'], async (ada) => assert.is(ada?.version, '2025-11-25'))
 })
 
-v1('has a session of its own until it ends it', async () => {
+v1('keeps its own session until it ends it', async () => {
   await withClients(current, ['ada', 'bob'], async (ada, bob) => {
     const { sessionId = '' } = ada!
     assert.is.not(sessionId, '')

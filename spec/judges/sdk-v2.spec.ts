@@ -1,4 +1,4 @@
-// Clients of the second SDK before the gateway, in every version of the protocol that they and we know.
+// Clients of the second SDK through the gateway, in every protocol version that both support.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,5 +1,5 @@
-// Requests that one reader takes for one and another for two, through the gateway alone and in chains with nginx and haproxy:
-// what is seen at the end is what was answered to whoever sent it, and nobody else's next request is touched.
+// Request smuggling: requests that parsers could read differently, through the gateway alone and in chains with nginx and
+// haproxy. Each request at the backend was answered to its sender, and requests of other clients are not affected.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,10 +16,10 @@ const stage = new Stage()
 judge.after.each(() => stage.clear())
 
 const TIMES = 'frontendPolicies: { http: { bodyIdleTimeout: 500ms, headTimeout: 500ms } }\n'
-const GOODBYE = 'GET /last HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
+const LAST_REQUEST = 'GET /last HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
 
 interface Chain {
-  /** Where clients come in. */
+  /** The port for clients. */
   readonly port: number
   readonly backend: Recorder
 }
@@ -30,32 +30,32 @@ async function gatewayAlone(): Promise<Chain> {
   return { port, backend }
 }
 
-async function behind(name: ProxyName): Promise<Chain> {
+async function proxyThenGateway(name: ProxyName): Promise<Chain> {
   const { port, backend } = await gatewayAlone()
   return { port: stage.add(await Proxy.start(name, port)).port, backend }
 }
 
-async function before(name: ProxyName): Promise<Chain> {
+async function gatewayThenProxy(name: ProxyName): Promise<Chain> {
   const backend = stage.add(await Recorder.start())
   const proxy = stage.add(await Proxy.start(name, backend.port))
   const { port } = await stage.gateway(TIMES + routeTo(proxy))
   return { port, backend }
 }
 
-/** Statuses of all that came, and the numbers of those answers that the backend gave. */
-function read(text: string): { statuses: number[]; numbers: number[] } {
+/** The statuses of all responses, and the request numbers in the responses of the backend. */
+function parseResponses(text: string): { statuses: number[]; numbers: number[] } {
   const statuses = [...text.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status))
   const numbers = [...text.matchAll(/^seen (\d+) /gm)].map(([, number]) => Number(number))
   return { statuses, numbers }
 }
 
-/** Sends it with a last request behind it, so that the connection ends in any case, and says what was answered. */
-async function attack(port: number, bytes: string): Promise<ReturnType<typeof read>> {
+/** Sends the bytes and a last request that always ends the connection, and returns the responses. */
+async function attack(port: number, bytes: string): Promise<ReturnType<typeof parseResponses>> {
   const client = await RawClient.connect(port)
-  client.send(bytes + GOODBYE)
+  client.send(bytes + LAST_REQUEST)
   const text = await client.untilClosed()
   client.destroy()
-  return read(text)
+  return parseResponses(text)
 }
 
 async function ask(port: number, target: string): Promise<string> {
@@ -66,16 +66,16 @@ async function ask(port: number, target: string): Promise<string> {
   return text
 }
 
-/** One after the other on the same connections to the backend, with somebody else's request behind each. */
+/** Sends all vectors in order over the same backend connections, each followed by a request of another client. */
 async function tryAll({ port, backend }: Chain, check: Check): Promise<void> {
   for (const [i, [name, { bytes, status }]] of VECTORS.entries()) {
-    const from = backend.seen.length
+    const from = backend.requests.length
     const { statuses, numbers } = await attack(port, bytes)
     const answer = await ask(port, `/other${i}`)
     assert.match(answer, new RegExp(`^seen \\d+ /other${i}$`, 'm'), `${name}: the next client`)
-    const seen = backend.seen.slice(from).filter(({ target }) => target !== `/other${i}`)
+    const seen = backend.requests.slice(from).filter(({ target }) => target !== `/other${i}`)
     const stray = seen.filter(({ number }) => !numbers.includes(number))
-    assert.equal(stray, [], `${name}: seen, but not answered to who sent it`)
+    assert.equal(stray, [], `${name}: reached the backend, but was not answered to its sender`)
     check(
       name,
       statuses,
@@ -87,25 +87,28 @@ async function tryAll({ port, backend }: Chain, check: Check): Promise<void> {
 
 type Check = (name: string, statuses: number[], expected: number, targets: string[]) => void
 
-judge('the gateway refuses what could be read as another request, or as two', async () => {
-  const chain = await gatewayAlone()
-  await tryAll(chain, (name, [status], expected, targets) => {
-    assert.is(status, expected, name)
-    assert.equal(targets, expected < 300 ? ['/first', '/last'] : [], name)
-  })
-  assert.equal(chain.backend.dirty, [])
-})
+judge(
+  'the gateway refuses requests that could be read as a different request, or as two',
+  async () => {
+    const chain = await gatewayAlone()
+    await tryAll(chain, (name, [status], expected, targets) => {
+      assert.is(status, expected, name)
+      assert.equal(targets, expected < 300 ? ['/first', '/last'] : [], name)
+    })
+    assert.equal(chain.backend.ambiguous, [])
+  },
+)
 
 for (const name of ['nginx', 'haproxy'] as const)
   if (isInstalled(name)) {
     judge(`agrees with ${name} in front of it on where each request ends`, async () => {
-      const chain = await behind(name)
+      const chain = await proxyThenGateway(name)
       await tryAll(chain, () => {})
-      assert.equal(chain.backend.dirty, [])
+      assert.equal(chain.backend.ambiguous, [])
     })
 
-    judge(`gives ${name} behind it nothing to read as another request`, async () => {
-      await tryAll(await before(name), (vector, [status], expected, targets) => {
+    judge(`sends ${name} after it nothing that could be read as another request`, async () => {
+      await tryAll(await gatewayThenProxy(name), (vector, [status], expected, targets) => {
         assert.is(status, expected, vector)
         assert.equal(targets, expected < 300 ? ['/first', '/last'] : [], vector)
       })

@@ -20,7 +20,7 @@ import {
 } from '../../lib/processes/private-folder.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
-import { Ear, Stage } from '../support/gateway.ts'
+import { LogRecorder, Stage } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
 import { HandTimer } from '../support/hand-timer.ts'
 
@@ -64,7 +64,7 @@ folder('is created where every socket path fits; otherwise the error says why', 
 folder('is created again with its sockets after it was removed', async () => {
   const path = stage.add(new Folder()).at('a')
   const lines: Line[] = []
-  const log = new Ear((line) => lines.push(line))
+  const log = new LogRecorder((line) => lines.push(line))
   const timer = new HandTimer()
   const sockets = new ListeningSockets()
   ensurePrivateFolder(path)

@@ -5,7 +5,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Mutex } from '../../lib/core/scheduling.ts'
 import { RestartSignals } from '../../lib/processes/shutdown.ts'
-import { Ear } from '../support/gateway.ts'
+import { LogRecorder } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
 
 const restarts = suite('process/restarts')
@@ -16,7 +16,7 @@ class Restarted {
   times = 0
   end: (error?: Error) => void = () => {}
   readonly restarts = new RestartSignals({
-    log: new Ear((line) => this.lines.push(line)),
+    log: new LogRecorder((line) => this.lines.push(line)),
     mutex: new Mutex(),
     restart: () => {
       this.times++

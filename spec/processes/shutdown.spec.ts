@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { GracefulShutdown } from '../../lib/processes/shutdown.ts'
 import { deadline } from '../support/deadline.ts'
-import { Ear } from '../support/gateway.ts'
+import { LogRecorder } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
 
 const test = suite('process/shutdown')
@@ -10,7 +10,11 @@ const test = suite('process/shutdown')
 async function ended(stop: () => Promise<void>): Promise<{ code: number; lines: Line[] }> {
   const lines: Line[] = []
   const exited = new Promise<number>((exit) => {
-    const shutdown = new GracefulShutdown({ log: new Ear((line) => lines.push(line)), stop, exit })
+    const shutdown = new GracefulShutdown({
+      log: new LogRecorder((line) => lines.push(line)),
+      stop,
+      exit,
+    })
     shutdown.begin('SIGTERM')
     shutdown.begin('SIGTERM')
   })
@@ -37,7 +41,7 @@ function endless(): { shutdown: GracefulShutdown; codes: number[] } {
   const codes: number[] = []
   const exit = (code: number): void => void codes.push(code)
   const stop = (): Promise<void> => new Promise(() => {})
-  return { shutdown: new GracefulShutdown({ log: new Ear(() => {}), stop, exit }), codes }
+  return { shutdown: new GracefulShutdown({ log: new LogRecorder(() => {}), stop, exit }), codes }
 }
 
 test('the first signal lets running requests finish, the second exits at once', () => {

@@ -12,7 +12,7 @@ import { Supervisor } from '../../lib/processes/supervisor.ts'
 import type { WorkerService } from '../../lib/processes/supervisor.ts'
 import { childFile } from '../support/children/child-file.ts'
 import { deadline } from '../support/deadline.ts'
-import { Ear, Stage } from '../support/gateway.ts'
+import { LogRecorder, Stage } from '../support/gateway.ts'
 import { isAlive } from '../support/processes.ts'
 
 const WAIT_MS = 30_000
@@ -75,7 +75,7 @@ function scene(behaviour: string, killGrace = KILL_GRACE): Scene {
     folder: '/nowhere',
     program: [childFile('worker')],
     killGrace,
-    log: new Ear(({ message }) => messages.push(String(message))),
+    log: new LogRecorder(({ message }) => messages.push(String(message))),
     ports,
     services: [observer],
     wait: async (ms) => void waits.push(ms),

@@ -4,7 +4,7 @@ import { ProcessLink } from '../../lib/core/process-link.ts'
 import type { WorkerEndpoints } from '../../lib/processes/worker-messages.ts'
 import { Watchdog } from '../../lib/processes/worker-watchdog.ts'
 import { deadline } from '../support/deadline.ts'
-import { Ear } from '../support/gateway.ts'
+import { LogRecorder } from '../support/gateway.ts'
 
 const test = suite('workers/watchdog')
 
@@ -23,7 +23,7 @@ function worker(answers: number): ProcessLink {
 test('kills a worker that no longer answers, and logs it', async () => {
   const logged: unknown[] = []
   const killed = new Promise<number>((kill) => {
-    const log = new Ear(({ message, worker: slot }) => logged.push([message, slot]))
+    const log = new LogRecorder(({ message, worker: slot }) => logged.push([message, slot]))
     const watchdog = new Watchdog({ log, kill, checkIntervalMs: 1, maxSilenceMs: 20 })
     watchdog.workerStarted(DOOR, worker(3))
     watchdog.workerReady(DOOR)
@@ -38,7 +38,7 @@ test('kills it although the clock says that the timeout is not over, as timers m
   try {
     const killed = new Promise<number>((kill) => {
       const watchdog = new Watchdog({
-        log: new Ear(() => {}),
+        log: new LogRecorder(() => {}),
         kill,
         checkIntervalMs: 1,
         maxSilenceMs: 20,
@@ -55,7 +55,7 @@ test('kills it although the clock says that the timeout is not over, as timers m
 test('does nothing about a worker that has ended', async () => {
   const kill = (): void => assert.unreachable('it was ended twice')
   const watchdog = new Watchdog({
-    log: new Ear(() => {}),
+    log: new LogRecorder(() => {}),
     kill,
     checkIntervalMs: 1,
     maxSilenceMs: 20,

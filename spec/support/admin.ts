@@ -8,17 +8,17 @@ import type { Stage } from './gateway.ts'
 
 const WAIT_MS = 30_000
 
-export interface Answered {
+export interface AdminResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
 /** Sends a request such as `GET /path`, with optional headers as a browser could send them. */
-export type Asking = (line: string, headers?: Record<string, string>) => Promise<Answered>
+export type SendRequest = (line: string, headers?: Record<string, string>) => Promise<AdminResponse>
 
-export async function adminWith(stage: Stage, endpoints: EndpointTable): Promise<Asking> {
-  return askingAt((await adminOn(stage, endpoints)).port)
+export async function adminWith(stage: Stage, endpoints: EndpointTable): Promise<SendRequest> {
+  return senderTo((await adminOn(stage, endpoints)).port)
 }
 
 /** Like `adminWith`, for specs that send their own requests. */
@@ -29,7 +29,7 @@ export async function adminOn(stage: Stage, endpoints: EndpointTable): Promise<{
   return { port }
 }
 
-export function askingAt(port: number): Asking {
+export function senderTo(port: number): SendRequest {
   return async (line, headers = {}) => {
     const [method = '', path = ''] = line.split(' ')
     const sent = fetch(`http://127.0.0.1:${port}${path}`, { method, headers, redirect: 'manual' })

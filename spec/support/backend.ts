@@ -30,7 +30,7 @@ export class Connection {
   /** Everything received, as latin1. */
   received = ''
   end: 'open' | 'ended' | 'closed' = 'open'
-  #heard = 0
+  #consumed = 0
   #wake: (() => void)[] = []
 
   constructor(socket: Socket) {
@@ -46,12 +46,12 @@ export class Connection {
   }
 
   /** Consumes up to the end of the match; false if the connection ends before a match. */
-  async hear(what: Awaited): Promise<boolean> {
+  async waitFor(what: Awaited): Promise<boolean> {
     for (;;) {
-      const rest = this.received.substring(this.#heard)
+      const rest = this.received.substring(this.#consumed)
       const length = lengthThrough(what, rest)
       if (length >= 0 && rest.length >= length) {
-        this.#heard += length
+        this.#consumed += length
         return true
       }
       if (this.end !== 'open') return false
@@ -176,7 +176,7 @@ export class Backend {
       const step = script[i]!
       const { socket } = connection
       if ('wait' in step) {
-        if (!(await connection.hear(step.wait))) {
+        if (!(await connection.waitFor(step.wait))) {
           socket.end()
           return
         }

@@ -3,7 +3,7 @@
 export async function deadline<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${ms} ms in vain for ${what}`)), ms)
+    timer = setTimeout(() => reject(new Error(`timed out after ${ms} ms waiting for ${what}`)), ms)
   })
   try {
     return await Promise.race([promise, late])

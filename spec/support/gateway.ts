@@ -23,12 +23,12 @@ const WAIT_MS = 30_000
 export type Line = Record<string, LogValue>
 
 /** Receives log lines before they are buffered and written. */
-export class Ear extends Log {
-  readonly #hear: (line: Line) => void
+export class LogRecorder extends Log {
+  readonly #onLine: (line: Line) => void
 
-  constructor(hear: (line: Line) => void) {
+  constructor(onLine: (line: Line) => void) {
     super({ level: 'info', format: 'json', write: (_text, done) => done() })
-    this.#hear = hear
+    this.#onLine = onLine
   }
 
   override write(
@@ -47,7 +47,7 @@ export class Ear extends Log {
     const fields = [...opening.fields, ...more]
     for (let i = 0; i < fields.length; i += 2)
       if (fields[i + 1] !== undefined) line[String(fields[i])] = fields[i + 1]
-    this.#hear(line)
+    this.#onLine(line)
   }
 }
 
@@ -61,7 +61,7 @@ export class RunningGateway {
   private constructor(text: string, port: number, timer?: StartInterval) {
     this.port = port
     const config = parseConfig(text, { file: 'c.yaml', env: { PORT: String(port) } })
-    this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)), timer)
+    this.#gateway = new Gateway(config, new LogRecorder((line) => this.#onLine(line)), timer)
   }
 
   /** `${PORT}` in the text becomes a free port; without `gateways` a plain one is added on that port. */
@@ -111,8 +111,8 @@ export class RunningGateway {
   async logged(count: number): Promise<Line[]> {
     const has = (): Line[] => this.lines.filter(({ message }) => message === 'request')
     while (has().length < count) {
-      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
-      await deadline(heard, WAIT_MS, `${count} log lines, not ${JSON.stringify(this.lines)}`)
+      const logged = new Promise<void>((resolve) => this.#wake.push(resolve))
+      await deadline(logged, WAIT_MS, `${count} log lines, not ${JSON.stringify(this.lines)}`)
     }
     return has()
   }
@@ -128,7 +128,7 @@ export class RunningGateway {
     await deadline(this.#stopped, WAIT_MS, 'the gateway to stop')
   }
 
-  #hear(line: Line): void {
+  #onLine(line: Line): void {
     this.lines.push(line)
     const woken = this.#wake
     this.#wake = []

@@ -205,14 +205,14 @@ export class LlmBackend {
   }
 
   /** The request of this number, from 1, once its head is received. */
-  async asked(count: number): Promise<LlmRequest> {
+  async requestHead(count: number): Promise<LlmRequest> {
     await this.#bell.until(() => this.requests.length >= count, `request ${count}`)
     return this.requests[count - 1]!
   }
 
   /** The request of this number, once it is complete. */
-  async heard(count: number): Promise<LlmRequest> {
-    const request = await this.asked(count)
+  async completeRequest(count: number): Promise<LlmRequest> {
+    const request = await this.requestHead(count)
     await request.whole()
     return request
   }

@@ -8,7 +8,7 @@ import { Gateway } from '../../lib/gateway.ts'
 import { Reloader } from '../../lib/processes/reload.ts'
 import { deadline } from './deadline.ts'
 import { Folder } from './folder.ts'
-import { Ear } from './gateway.ts'
+import { LogRecorder } from './gateway.ts'
 import type { Line } from './gateway.ts'
 
 const WAIT_MS = 30_000
@@ -27,7 +27,7 @@ export class Reloading {
   /** Called during a load, after the file is read. */
   whileLoading: () => void = () => {}
   /** Receives every log line. */
-  heard: (line: Line) => void = () => {}
+  onLine: (line: Line) => void = () => {}
   readonly port: number
   readonly gateway: Gateway
   readonly reloader: Reloader
@@ -36,7 +36,7 @@ export class Reloading {
   private constructor(text: string, port: number) {
     this.port = port
     this.folder.write(FILE, text)
-    const log = new Ear((line) => this.#hear(line))
+    const log = new LogRecorder((line) => this.#record(line))
     this.gateway = new Gateway(this.#load(), log)
     const load = (): Config => {
       const config = this.#load()
@@ -76,8 +76,8 @@ export class Reloading {
   async logged(message: string, count = 1): Promise<Line[]> {
     const found = (): Line[] => this.lines.filter((line) => line.message === message)
     while (found().length < count) {
-      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
-      await deadline(heard, WAIT_MS, `${message} in ${JSON.stringify(this.lines)}`)
+      const recorded = new Promise<void>((resolve) => this.#wake.push(resolve))
+      await deadline(recorded, WAIT_MS, `${message} in ${JSON.stringify(this.lines)}`)
     }
     return found()
   }
@@ -103,9 +103,9 @@ export class Reloading {
     return loadConfig([this.folder.at(FILE)], { PORT: String(this.port) })
   }
 
-  #hear(line: Line): void {
+  #record(line: Line): void {
     this.lines.push(line)
-    this.heard(line)
+    this.onLine(line)
     for (const wake of this.#wake.splice(0)) wake()
   }
 }

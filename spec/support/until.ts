@@ -6,7 +6,8 @@ const LOOK_MS = 2
 export async function until(what: string, isTrue: () => boolean): Promise<void> {
   const last = performance.now() + WAIT_MS
   while (!isTrue()) {
-    if (performance.now() > last) throw new Error(`waited ${WAIT_MS} ms in vain for ${what}`)
+    if (performance.now() > last)
+      throw new Error(`timed out after ${WAIT_MS} ms waiting for ${what}`)
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 }

@@ -15,12 +15,12 @@ import { AdminServers } from '../../lib/processes/admin-servers.ts'
 import { Reloader } from '../../lib/processes/reload.ts'
 import { supervisorSocketIn } from '../../lib/processes/worker-context.ts'
 import type { WorkerEndpoints } from '../../lib/processes/worker-messages.ts'
-import { askingAt } from './admin.ts'
-import type { Asking } from './admin.ts'
+import { senderTo } from './admin.ts'
+import type { SendRequest } from './admin.ts'
 import { ask } from './ask.ts'
 import { deadline } from './deadline.ts'
 import { Folder } from './folder.ts'
-import { Ear } from './gateway.ts'
+import { LogRecorder } from './gateway.ts'
 import type { Line, Stage } from './gateway.ts'
 import { HandTimer } from './hand-timer.ts'
 
@@ -31,7 +31,7 @@ const GATEWAYS = 'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n
 export interface Worker {
   readonly endpoints: WorkerEndpoints
   readonly gateway: Gateway
-  readonly log: Ear
+  readonly log: LogRecorder
   readonly port: number
   /** Sends one request; returns the status of its response. */
   readonly get: (path?: string) => Promise<number>
@@ -56,7 +56,7 @@ export class WorkerStage {
   async worker(slot: number, epoch = 1): Promise<Worker> {
     const port = await freePort()
     const config = parseConfig(this.#text, { file: 'c.yaml', env: { PORT: String(port) } })
-    const log = new Ear(() => {})
+    const log = new LogRecorder(() => {})
     const gateway = new Gateway(config, log)
     const reloader = new Reloader(gateway, log, { load: () => config, mutex: new Mutex() })
     const endpoints = this.#endpointsOf(slot, epoch)
@@ -106,7 +106,7 @@ export class WorkerStage {
   ): Promise<AdminClients> {
     const ports = { admin: await freePort(), stats: await freePort(), readiness: await freePort() }
     const lines: Line[] = []
-    const log = new Ear((line) => lines.push(line))
+    const log = new LogRecorder((line) => lines.push(line))
     const timer = new HandTimer()
     const env = {
       ADMIN_ADDR: `127.0.0.1:${ports.admin}`,
@@ -130,7 +130,11 @@ export class WorkerStage {
     }
     const aggregated = this.#stage.add(new AggregatedAdmin(options, timer.every))
     await deadline(aggregated.open(), WAIT_MS, 'the aggregated admin interface')
-    const [admin, stats, readiness] = Object.values(ports).map(askingAt) as [Asking, Asking, Asking]
+    const [admin, stats, readiness] = Object.values(ports).map(senderTo) as [
+      SendRequest,
+      SendRequest,
+      SendRequest,
+    ]
     return { aggregated, admin, stats, readiness, port: ports.admin, log, timer }
   }
 
@@ -142,12 +146,12 @@ export class WorkerStage {
 
 export interface AdminClients {
   readonly aggregated: AggregatedAdmin
-  readonly admin: Asking
-  readonly stats: Asking
-  readonly readiness: Asking
+  readonly admin: SendRequest
+  readonly stats: SendRequest
+  readonly readiness: SendRequest
   /** The port of the admin interface. */
   readonly port: number
-  readonly log: Ear
+  readonly log: LogRecorder
   readonly timer: HandTimer
 }
 

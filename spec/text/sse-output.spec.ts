@@ -5,15 +5,15 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { KeepAliveWriter, MAX_OVERFLOW_LENGTH } from '../../lib/text/sse-output.ts'
 import { deadline } from '../support/deadline.ts'
-import { StuckOut } from '../support/stuck-out.ts'
+import { StalledWriter } from '../support/stalled-writer.ts'
 
 const writers = suite('keep-alive writer')
 
 const WAIT_MS = 30_000
 const TICK_MS = 5
 
-function open(maxStallMs = WAIT_MS): [StuckOut, KeepAliveWriter] {
-  const out = new StuckOut()
+function open(maxStallMs = WAIT_MS): [StalledWriter, KeepAliveWriter] {
+  const out = new StalledWriter()
   return [out, new KeepAliveWriter(out, { keepAliveMs: TICK_MS, maxStallMs })]
 }
 

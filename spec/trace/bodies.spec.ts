@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const trace = suite('bodies in a trace')
 const stage = new Stage()
@@ -26,12 +26,12 @@ trace('a longer body is truncated in the trace only', async () => {
     { send: `HTTP/1.1 200 OK\r\ncontent-length: 1025\r\n\r\n${'y'.repeat(1025)}` },
   ])
   const gateway = await stage.gateway(smallTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1030\r\n\r\n' + 'x'.repeat(1030))
   await client.until(/y{1025}$/)
   await watched.all()
-  const sent = watched.the('bodySnapshot final request')
+  const sent = watched.messageOf('bodySnapshot final request')
   assert.equal(
     { ...sent, body: textOf(sent) },
     {
@@ -42,7 +42,7 @@ trace('a longer body is truncated in the trace only', async () => {
       truncated: true,
     },
   )
-  assert.is(textOf(watched.the('bodySnapshot response')), 'y'.repeat(1024))
+  assert.is(textOf(watched.messageOf('bodySnapshot response')), 'y'.repeat(1024))
 })
 
 trace('a body of exactly the bound is not truncated', async () => {
@@ -51,11 +51,11 @@ trace('a body of exactly the bound is not truncated', async () => {
     { send: `HTTP/1.1 200 OK\r\ncontent-length: 1024\r\n\r\n${'y'.repeat(1024)}` },
   ])
   const gateway = await stage.gateway(smallTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   await watched.all()
-  assert.is(watched.the('bodySnapshot response')['truncated'], undefined)
+  assert.is(watched.messageOf('bodySnapshot response')['truncated'], undefined)
 })
 
 const STREAM: Step[] = [
@@ -68,7 +68,7 @@ const STREAM: Step[] = [
 trace('a stream is shown without its framing', async () => {
   const backend = await stage.backend(STREAM)
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   await client.until(/3\r\none\r\n$/)
@@ -76,8 +76,8 @@ trace('a stream is shown without its framing', async () => {
   backend.release()
   await client.until(/3\r\ntwo\r\n0\r\n\r\n$/)
   await watched.all()
-  assert.is(textOf(watched.the('bodySnapshot response')), 'onetwo')
-  assert.is(watched.the('bodySnapshot response')['bytes'], 6)
+  assert.is(textOf(watched.messageOf('bodySnapshot response')), 'onetwo')
+  assert.is(watched.messageOf('bodySnapshot response')['bytes'], 6)
 })
 
 trace('a chunked request is shown as the backend reads it', async () => {
@@ -86,13 +86,13 @@ trace('a chunked request is shown as the backend reads it', async () => {
     { send: 'HTTP/1.1 204 No Content\r\n\r\n' },
   ])
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(
     'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n',
   )
   await watched.all()
-  assert.is(textOf(watched.the('bodySnapshot final request')), 'onetwo')
+  assert.is(textOf(watched.messageOf('bodySnapshot final request')), 'onetwo')
 })
 
 trace('an upgraded connection is traced to its end, without its bytes', async () => {
@@ -102,7 +102,7 @@ trace('an upgraded connection is traced to its end, without its bytes', async ()
     { close: true },
   ])
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
   await client.until(/hello$/)

@@ -6,7 +6,7 @@ import { ask } from '../support/ask.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { Signer } from '../support/signer.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const trace = suite('trace of early responses')
 const stage = new Stage()
@@ -30,16 +30,19 @@ async function guarded(policies: string): Promise<RunningGateway> {
   )
 }
 
-async function traced(gateway: RunningGateway, ...lines: string[]): Promise<[number, Watched]> {
-  const watched = Watched.at(gateway)
+async function traced(
+  gateway: RunningGateway,
+  ...lines: string[]
+): Promise<[number, TraceWatcher]> {
+  const watched = TraceWatcher.at(gateway)
   const { status } = await ask(gateway, ...lines)
   await watched.all()
   return [status, watched]
 }
 
 /** The result of the policy that answered. */
-function resultOf(watched: Watched, kind: string): unknown {
-  return watched.the(`policy ${kind}`)['result']
+function resultOf(watched: TraceWatcher, kind: string): unknown {
+  return watched.messageOf(`policy ${kind}`)['result']
 }
 
 const UNSAID = { snapshot: null }
@@ -109,7 +112,7 @@ trace('403 shows every rule and whether it held', async () => {
     'policy authorization',
     ...END,
   ])
-  assert.equal(watched.the('authorizationResult'), {
+  assert.equal(watched.messageOf('authorizationResult'), {
     type: 'authorizationResult',
     rules: [
       { name: 'jwt.sub == "alice"', mode: 'require', matched: true },
@@ -119,7 +122,7 @@ trace('403 shows every rule and whether it held', async () => {
   })
   const event = watched.events.find(({ message }) => message.type === 'authorizationResult')
   assert.is(event?.severity, 'error')
-  assert.is(watched.the('cel')['expr'], 'jwt.role == "admin"')
+  assert.is(watched.messageOf('cel')['expr'], 'jwt.role == "admin"')
   const claims = watched.state('responseSnapshot final response', 'jwt')
   assert.is(claims['sub'], 'alice')
 })
@@ -132,7 +135,7 @@ trace('404 if no listener has the host', async () => {
   const [status, watched] = await traced(gateway, 'GET / HTTP/1.1')
   assert.is(status, 404)
   assert.equal(watched.list(), [...START, ...END])
-  assert.is(watched.the('requestFinished')['error'], 'listener not found')
+  assert.is(watched.messageOf('requestFinished')['error'], 'listener not found')
 })
 
 trace('404 if no route matches shows the evaluated routes', async () => {
@@ -146,7 +149,7 @@ trace('404 if no route matches shows the evaluated routes', async () => {
   assert.is(status, 404)
   const list = [...START, 'policySelection gateway', 'requestSnapshot gateway policies']
   assert.equal(watched.list(), [...list, 'routeSelection', ...END])
-  assert.equal(watched.the('routeSelection'), {
+  assert.equal(watched.messageOf('routeSelection'), {
     type: 'routeSelection',
     selectedRoute: null,
     evaluatedRoutes: ['gateway/default/default/a', 'gateway/default/default/b'],
@@ -169,7 +172,7 @@ trace('429 shows the bucket and what is left in it', async () => {
     ...ANSWERED,
     ...END,
   ])
-  const { rule, reset, ...decided } = first.the('rateLimit')
+  const { rule, reset, ...decided } = first.messageOf('rateLimit')
   assert.equal(decided, {
     type: 'rateLimit',
     counts: 'requests',
@@ -181,8 +184,8 @@ trace('429 shows the bucket and what is left in it', async () => {
   })
   assert.match(String(rule), /localRateLimit$/)
   assert.ok(Number(reset) > 0)
-  assert.is(second.the('rateLimit')['decision'], 'deny')
-  assert.is(second.the('rateLimit')['remaining'], 0)
+  assert.is(second.messageOf('rateLimit')['decision'], 'deny')
+  assert.is(second.messageOf('rateLimit')['remaining'], 0)
 })
 
 trace('a bucket whose key is a credential is redacted', async () => {
@@ -191,9 +194,9 @@ trace('a bucket whose key is a credential is redacted', async () => {
       `key: 'request.headers["authorization"]' }], directResponse: { status: 204 }`,
   )
   const [, watched] = await traced(gateway, 'GET / HTTP/1.1', 'authorization: Bearer s3cret')
-  assert.is(watched.the('rateLimit')['bucket'], '<redacted>')
+  assert.is(watched.messageOf('rateLimit')['bucket'], '<redacted>')
   const [, none] = await traced(gateway, 'GET / HTTP/1.1')
-  assert.is(none.the('rateLimit')['bucket'], 'shared')
+  assert.is(none.messageOf('rateLimit')['bucket'], 'shared')
 })
 
 const ANSWERS: readonly [kind: string, policies: string, status: number, end: string[]][] = [

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const trace = suite('trace of failures')
 const stage = new Stage()
@@ -16,13 +16,13 @@ const POST = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhello'
 const LAST = ['responseSnapshot final response', 'bodySnapshot response', 'requestFinished']
 
 /** The events after the selection of a backend. */
-function eventsAfterSelection(watched: Watched): string[] {
+function eventsAfterSelection(watched: TraceWatcher): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
 
 /** The severity of the first event of a type. */
-function severityOf(watched: Watched, type: string): string | undefined {
+function severityOf(watched: TraceWatcher, type: string): string | undefined {
   return watched.events.find(({ message }) => message.type === type)?.severity
 }
 
@@ -31,7 +31,7 @@ trace('the backend refuses connections', async () => {
   const { port } = backend
   await backend.close()
   const gateway = await stage.gateway(routeTo({ port }))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(GET)
   await watched.all()
@@ -41,11 +41,11 @@ trace('the backend refuses connections', async () => {
     'backendCallResult',
     ...LAST,
   ])
-  const { status, error } = watched.the('backendCallResult')
+  const { status, error } = watched.messageOf('backendCallResult')
   assert.is(status, null)
   assert.match(String(error), /^upstream call failed: /)
   assert.is(severityOf(watched, 'backendCallResult'), 'error')
-  const finished = watched.the('requestFinished')
+  const finished = watched.messageOf('requestFinished')
   assert.is(finished['status'], 503)
   assert.is(finished['error'], error)
   assert.is(severityOf(watched, 'requestFinished'), 'error')
@@ -54,7 +54,7 @@ trace('the backend refuses connections', async () => {
 trace('the backend does not answer in time', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend, 'timeout: { backendRequestTimeout: 20ms }'))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(POST)
   await watched.all()
@@ -65,13 +65,13 @@ trace('the backend does not answer in time', async () => {
     'backendCallResult',
     ...LAST,
   ])
-  assert.is(watched.the('requestFinished')['status'], 504)
+  assert.is(watched.messageOf('requestFinished')['status'], 504)
 })
 
 trace('the request times out: the call ends before the response', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend, 'timeout: { requestTimeout: 20ms }'))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(GET)
   await watched.all()
@@ -81,7 +81,7 @@ trace('the request times out: the call ends before the response', async () => {
     'backendCallResult',
     ...LAST,
   ])
-  assert.is(watched.the('backendCallResult')['error'], 'request timeout')
+  assert.is(watched.messageOf('backendCallResult')['error'], 'request timeout')
 })
 
 const HALF: Step[] = [{ wait: HEAD }, { send: 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf' }]
@@ -89,15 +89,15 @@ const HALF: Step[] = [{ wait: HEAD }, { send: 'HTTP/1.1 200 OK\r\ncontent-length
 trace('the backend fails in the middle of its body: the received part is shown', async () => {
   const backend = await stage.backend([...HALF, { reset: true }])
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(GET)
   await watched.all()
   assert.equal(watched.list().slice(-3), LAST)
-  const { body, bytes } = watched.the('bodySnapshot response')
+  const { body, bytes } = watched.messageOf('bodySnapshot response')
   assert.is(Buffer.from(String(body), 'base64').toString(), 'half')
   assert.is(bytes, 4)
-  const finished = watched.the('requestFinished')
+  const finished = watched.messageOf('requestFinished')
   assert.is(finished['status'], 200)
   assert.is(finished['error'], 'backend_reset')
   assert.is(severityOf(watched, 'requestFinished'), 'error')
@@ -106,7 +106,7 @@ trace('the backend fails in the middle of its body: the received part is shown',
 trace('the client disconnects before there is a response', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(GET)
   await backend.until((text) => HEAD.test(text))
@@ -118,8 +118,8 @@ trace('the client disconnects before there is a response', async () => {
     'backendCallResult',
     'requestFinished',
   ])
-  assert.is(watched.the('backendCallResult')['error'], 'client_closed')
-  const finished = watched.the('requestFinished')
+  assert.is(watched.messageOf('backendCallResult')['error'], 'client_closed')
+  const finished = watched.messageOf('requestFinished')
   assert.is(finished['status'], null)
   assert.is(finished['error'], 'client_closed')
 })
@@ -127,14 +127,14 @@ trace('the client disconnects before there is a response', async () => {
 trace('the client disconnects in the middle of the response', async () => {
   const backend = await stage.backend([...HALF, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(GET)
   await client.until(/half$/)
   client.reset()
   await watched.all()
   assert.equal(watched.list().slice(-3), LAST)
-  assert.is(watched.the('requestFinished')['error'], 'client_closed')
+  assert.is(watched.messageOf('requestFinished')['error'], 'client_closed')
 })
 
 trace(
@@ -146,14 +146,14 @@ trace(
       { close: true },
     ])
     const gateway = await stage.gateway(routeTo(backend))
-    const watched = Watched.at(gateway)
+    const watched = TraceWatcher.at(gateway)
     const client = await stage.client(gateway)
     client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhel')
     await watched.all()
     const events = eventsAfterSelection(watched)
     assert.is(events.filter((words) => words === 'bodySnapshot final request').length, 1)
     assert.is(events.at(-1), 'requestFinished')
-    const { body } = watched.the('bodySnapshot final request')
+    const { body } = watched.messageOf('bodySnapshot final request')
     assert.is(Buffer.from(String(body), 'base64').toString(), 'hel')
   },
 )
@@ -166,7 +166,7 @@ trace('a failed attempt and a successful one follow each other', async () => {
   )
   const retry = 'retry: { attempts: 1, backoff: 1ms }'
   const gateway = await stage.gateway(routeTo(backend, retry))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(POST)
   await watched.all()

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const trace = suite('trace of HTTP backends')
 const stage = new Stage()
@@ -43,17 +43,17 @@ function decoded(message: Record<string, unknown>): string {
 trace('has every event of the table once, in its order', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(POST)
   await client.until(/ok$/)
-  assert.equal(await watched.told(), [...UP_TO_BACKEND, ...ASKED, ...BACK])
-  assert.equal(watched.the('backendCallStart')['target'], `127.0.0.1:${backend.port}`)
-  assert.is(watched.the('backendCallResult')['status'], 200)
-  assert.is(watched.the('backendCallResult')['error'], null)
-  assert.is(decoded(watched.the('bodySnapshot final request')), 'hello')
-  assert.is(decoded(watched.the('bodySnapshot response')), 'ok')
-  assert.equal(watched.the('requestFinished'), {
+  assert.equal(await watched.eventNames(), [...UP_TO_BACKEND, ...ASKED, ...BACK])
+  assert.equal(watched.messageOf('backendCallStart')['target'], `127.0.0.1:${backend.port}`)
+  assert.is(watched.messageOf('backendCallResult')['status'], 200)
+  assert.is(watched.messageOf('backendCallResult')['error'], null)
+  assert.is(decoded(watched.messageOf('bodySnapshot final request')), 'hello')
+  assert.is(decoded(watched.messageOf('bodySnapshot response')), 'ok')
+  assert.equal(watched.messageOf('requestFinished'), {
     type: 'requestFinished',
     status: 200,
     error: null,
@@ -63,7 +63,7 @@ trace('has every event of the table once, in its order', async () => {
 trace('shows what rules read of a request', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(POST)
   await watched.all()
@@ -95,7 +95,7 @@ trace('shows what rules read of a request', async () => {
     name: 'all',
     kind: 'HTTPRoute',
   })
-  assert.equal(watched.the('routeSelection'), {
+  assert.equal(watched.messageOf('routeSelection'), {
     type: 'routeSelection',
     selectedRoute: 'gateway/default/default/all',
     evaluatedRoutes: ['gateway/default/default/all'],
@@ -109,11 +109,11 @@ trace('lists the configured policies, and limits only if there are some', async 
     [limit, ['localRateLimit']],
   ] as const) {
     const gateway = await stage.gateway(routeTo(await stage.backend(ANSWERS), policies))
-    const watched = Watched.at(gateway)
+    const watched = TraceWatcher.at(gateway)
     const client = await stage.client(gateway)
     client.send(POST)
     await watched.all()
-    const shown = watched.the('policySelection route')['effectivePolicy'] as object
+    const shown = watched.messageOf('policySelection route')['effectivePolicy'] as object
     assert.equal(Object.keys(shown), names)
   }
 })
@@ -121,7 +121,7 @@ trace('lists the configured policies, and limits only if there are some', async 
 trace('has microseconds since the start, and the duration of the backend call', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(POST)
   const events = await watched.all()
@@ -145,12 +145,12 @@ trace('has microseconds since the start, and the duration of the backend call', 
 trace('has the same events for an HTTP/2 client', async () => {
   const backend = await stage.backend([{ wait: /hello/ }, { send: OK }])
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
   const request = client.request({ ':method': 'POST', ':path': '/' })
   request.stream.end('hello')
   await request.closed()
-  assert.equal(await watched.told(), [...UP_TO_BACKEND, ...ASKED, ...BACK])
+  assert.equal(await watched.eventNames(), [...UP_TO_BACKEND, ...ASKED, ...BACK])
   assert.is(watched.state('requestSnapshot initial request', 'request')['version'], 'HTTP/2')
 })
 
@@ -163,11 +163,11 @@ trace('repeats the events of the backend call for a retry', async () => {
   ])
   const retry = 'retry: { attempts: 2, codes: [503], backoff: 1ms }'
   const gateway = await stage.gateway(routeTo(backend, retry))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send(POST.replace('POST', 'PUT'))
   await client.until(/ok$/)
-  assert.equal(await watched.told(), [
+  assert.equal(await watched.eventNames(), [
     ...UP_TO_BACKEND,
     ...ASKED,
     'backendCallResult',
@@ -181,10 +181,10 @@ trace('repeats the events of the backend call for a retry', async () => {
 trace('has no body snapshot without a body', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: 'HTTP/1.1 204 No Content\r\n\r\n' }])
   const gateway = await stage.gateway(routeTo(backend))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-  const events = await watched.told()
+  const events = await watched.eventNames()
   assert.not.ok(events.some((words) => words.startsWith('bodySnapshot')))
 })
 
@@ -198,10 +198,10 @@ trace('shows the request after each step, and what is sent to the backend', asyn
         'responseHeaderModifier: { set: { x-c: d } }',
     ),
   )
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET /old HTTP/1.1\r\nhost: a\r\n\r\n')
-  const events = await watched.told()
+  const events = await watched.eventNames()
   const between = events.slice(
     events.indexOf('policySelection route') + 1,
     events.indexOf('policySelection backend'),
@@ -212,12 +212,12 @@ trace('shows the request after each step, and what is sent to the backend', asyn
     'policy urlRewrite',
     'requestSnapshot route policies',
   ])
-  assert.equal(watched.the('cel'), {
+  assert.equal(watched.messageOf('cel'), {
     type: 'cel',
     expr: 'jwt.sub',
     result: { error: 'no_such_key' },
   })
-  const result = watched.the('policy transformation')['result'] as {
+  const result = watched.messageOf('policy transformation')['result'] as {
     details: string
     snapshot: { request: { headers: Record<string, string> } }
   }
@@ -227,7 +227,7 @@ trace('shows the request after each step, and what is sent to the backend', asyn
   const sent = watched.state('requestSnapshot final request', 'request')
   assert.is(sent['path'], '/new')
   assert.is(sent['host'], 'inner.test')
-  assert.equal(watched.the('policy responseHeaderModifier')['result'], {
+  assert.equal(watched.messageOf('policy responseHeaderModifier')['result'], {
     type: 'apply',
     details: 'changed the response',
     snapshot: null,
@@ -241,7 +241,7 @@ trace('shows the request after each step, and what is sent to the backend', asyn
 trace('gives each watcher one request, in the order of the watchers', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: OK }, { again: true }])
   const gateway = await stage.gateway(routeTo(backend))
-  const watchers = [Watched.at(gateway), Watched.at(gateway)]
+  const watchers = [TraceWatcher.at(gateway), TraceWatcher.at(gateway)]
   for (const path of ['/1', '/2', '/3']) {
     const client = await stage.client(gateway)
     client.send(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`)

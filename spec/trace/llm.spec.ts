@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { Stage } from '../support/gateway.ts'
 import { answers, chatOf, LlmBackend } from '../support/llm-backend.ts'
 import { aiRoute, chatAsking, post, tokens } from '../support/llm/asking.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const trace = suite('trace of LLM backends')
 const stage = new Stage()
@@ -14,7 +14,7 @@ trace.after.each(() => stage.clear())
 const ASKED = ['requestSnapshot final request', 'backendCallStart', 'bodySnapshot final request']
 const ANSWERED = ['backendCallResult', 'responseSnapshot raw response']
 
-function eventsAfterSelection(watched: Watched): string[] {
+function eventsAfterSelection(watched: TraceWatcher): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
@@ -22,7 +22,7 @@ function eventsAfterSelection(watched: Watched): string[] {
 trace('shows the request, the limit, the call, and the usage', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(9, 3))))
   const gateway = await stage.gateway(aiRoute(backend, { policies: tokens(1000) }))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
   assert.equal(eventsAfterSelection(watched), [
@@ -38,21 +38,21 @@ trace('shows the request, the limit, the call, and the usage', async () => {
     'bodySnapshot response',
     'requestFinished',
   ])
-  assert.equal(watched.the('llmRequestDetected'), {
+  assert.equal(watched.messageOf('llmRequestDetected'), {
     type: 'llmRequestDetected',
     inputFormat: 'completions',
     requestModel: 'm',
     streaming: null,
   })
-  assert.equal(watched.the('llmRouteResolved'), {
+  assert.equal(watched.messageOf('llmRouteResolved'), {
     type: 'llmRouteResolved',
     provider: 'p',
     routeType: 'completions',
   })
-  const limit = watched.the('rateLimit')
+  const limit = watched.messageOf('rateLimit')
   assert.is(limit['counts'], 'tokens')
   assert.is(limit['decision'], 'allow')
-  const usage = watched.the('llmUsage')['usage'] as Record<string, unknown>
+  const usage = watched.messageOf('llmUsage')['usage'] as Record<string, unknown>
   assert.is(usage['input'], 9)
   assert.is(usage['output'], 3)
   assert.is(usage['basis'], 'counted')
@@ -68,10 +68,10 @@ trace('shows the body as the provider gets it, after every edit', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
   const entry = 'name: p, provider: { openAI: { model: other } }'
   const gateway = await stage.gateway(aiRoute(backend, { entry }))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
-  const { body } = watched.the('bodySnapshot final request')
+  const { body } = watched.messageOf('bodySnapshot final request')
   const sent = Buffer.from(String(body), 'base64').toString()
   assert.is((JSON.parse(sent) as { model: string }).model, 'other')
   assert.is(sent, backend.requests[0]?.body.toString())
@@ -85,7 +85,7 @@ trace('shows a failing provider and the next one', async () => {
   const gateway = await stage.gateway(
     `routes: [{ backends: [{ ai: { groups: [${group('one', one)}, ${group('two', two)}] } }] }]\n`,
   )
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
   assert.equal(eventsAfterSelection(watched).slice(0, 11), [
@@ -106,7 +106,7 @@ const MOCK = 'routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } }
 
 trace('shows a call to the mock provider like any other', async () => {
   const gateway = await stage.gateway(MOCK)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
   assert.equal(eventsAfterSelection(watched), [
@@ -120,19 +120,19 @@ trace('shows a call to the mock provider like any other', async () => {
     'bodySnapshot response',
     'requestFinished',
   ])
-  assert.is(watched.the('backendCallStart')['target'], 'mock')
-  const { body } = watched.the('bodySnapshot final request')
+  assert.is(watched.messageOf('backendCallStart')['target'], 'mock')
+  const { body } = watched.messageOf('bodySnapshot final request')
   assert.is(Buffer.from(String(body), 'base64').toString(), chatAsking())
-  const { status, error } = watched.the('backendCallResult')
+  const { status, error } = watched.messageOf('backendCallResult')
   assert.equal([status, error], [200, null])
 })
 
 trace('shows the status of a refusal of the mock provider', async () => {
   const gateway = await stage.gateway(MOCK)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await post(gateway, '{"model":"m"}')
   await watched.all()
-  assert.is(watched.the('backendCallResult')['status'], 400)
+  assert.is(watched.messageOf('backendCallResult')['status'], 400)
   const { severity } = watched.events.find(({ message }) => message.type === 'backendCallResult')!
   assert.is(severity, 'warn')
 })
@@ -141,7 +141,7 @@ trace('shows no provider call after a 429 of a token limit', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(9, 3))))
   const gateway = await stage.gateway(aiRoute(backend, { policies: tokens(1) }))
   await post(gateway, chatAsking())
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
   assert.equal(eventsAfterSelection(watched), [
@@ -152,8 +152,8 @@ trace('shows no provider call after a 429 of a token limit', async () => {
     'bodySnapshot response',
     'requestFinished',
   ])
-  assert.is(watched.the('rateLimit')['decision'], 'deny')
-  assert.is(watched.the('requestFinished')['status'], 429)
+  assert.is(watched.messageOf('rateLimit')['decision'], 'deny')
+  assert.is(watched.messageOf('requestFinished')['status'], 429)
 })
 
 trace.run()

@@ -15,7 +15,7 @@ import {
 import type { Json } from '../forward/mcp/mcp-client.ts'
 import { until } from '../forward/mcp/stdio/owner.ts'
 import { Stage } from '../support/gateway.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const trace = suite('trace of MCP child processes')
 const stage = new Stage()
@@ -33,13 +33,13 @@ function callOf(target: string): string[] {
   return parts.map((part) => `${target}: ${part}`)
 }
 
-function eventsAfterSelection(watched: Watched): string[] {
+function eventsAfterSelection(watched: TraceWatcher): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
 
 /** The messages written to this target, and how each call ended: with its status or its error. */
-function callsTo(watched: Watched, target: string): [method: unknown, end: unknown][] {
+function callsTo(watched: TraceWatcher, target: string): [method: unknown, end: unknown][] {
   const own = watched.events.filter(({ scope }) => scope?.[0] === target)
   const of = (type: string): Json[] =>
     own.flatMap(({ message }) => (message.type === type ? [message] : []))
@@ -55,24 +55,24 @@ function bodyIn({ body }: Json): Json {
 
 trace('a call shows the message that the child got, and its result', async () => {
   const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const answer = await (await client.call('line')).only()
   await watched.all()
   assert.equal(eventsAfterSelection(watched), ['mcpMessage', ...callOf('one'), ...END])
-  assert.equal(watched.the('mcpMessage'), {
+  assert.equal(watched.messageOf('mcpMessage'), {
     type: 'mcpMessage',
     method: 'tools/call',
     target: 'one',
     session: client.session.slice(0, 8),
   })
-  const { backend, mcp } = watched.the('one: requestSnapshot final request')[
+  const { backend, mcp } = watched.messageOf('one: requestSnapshot final request')[
     'requestState'
   ] as Record<string, Json>
   assert.equal([backend?.['type'], backend?.['protocol']], ['mcp', 'mcp'])
   assert.is(mcp?.['methodName'], 'tools/call')
-  assert.is(watched.the('one: backendCallStart')['target'], 'one')
+  assert.is(watched.messageOf('one: backendCallStart')['target'], 'one')
   const { result } = answer as { result: { content: { text: string }[] } }
-  const { body } = watched.the('one: bodySnapshot final request')
+  const { body } = watched.messageOf('one: bodySnapshot final request')
   assert.is(Buffer.from(String(body), 'base64').toString(), result.content[0]?.text)
   const { eventStart, eventEnd, message } = watched.events.find(
     (event) => event.message.type === 'backendCallResult',
@@ -85,7 +85,7 @@ trace('a call shows the message that the child got, and its result', async () =>
 
 trace('an error of the child is a response', async () => {
   const [gateway, client] = await begin(stage)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await (await client.call('nobody')).whole()
   await watched.all()
   assert.equal(callsTo(watched, 'one'), [['tools/call', 200]])
@@ -93,7 +93,7 @@ trace('an error of the child is a response', async () => {
 
 trace('several targets are called in a scope each', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [server('one'), puppet('two')] }))
-  const watchers = [Watched.at(gateway), Watched.at(gateway), Watched.at(gateway)]
+  const watchers = [TraceWatcher.at(gateway), TraceWatcher.at(gateway), TraceWatcher.at(gateway)]
   const client = await McpClient.open(stage, gateway)
   await (await client.ask('tools/list')).whole()
   for (const watched of watchers) await watched.all()
@@ -109,18 +109,18 @@ trace('a response of the client goes to the target that sent the request', async
   const [gateway, client] = await begin(stage, {}, { capabilities: { roots: {} } })
   const call = await client.call('ask', { method: 'roots/list' })
   const [serverRequest] = await call.first(1)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const response = { jsonrpc: '2.0', id: serverRequest!['id'], result: { roots: [] } }
   await (await client.post(JSON.stringify(response))).whole()
   await call.whole()
   await watched.all()
-  assert.is(watched.the('mcpMessage')['method'], 'response')
+  assert.is(watched.messageOf('mcpMessage')['method'], 'response')
   assert.equal(callsTo(watched, 'one'), [[{ roots: [] }, 202]])
 })
 
 trace('shows a cancelled call and the cancellation message', async () => {
   const [gateway, client] = await begin(stage)
-  const [call, cancellation] = [Watched.at(gateway), Watched.at(gateway)]
+  const [call, cancellation] = [TraceWatcher.at(gateway), TraceWatcher.at(gateway)]
   const answer = await client.call('slow')
   await answer.first(1)
   await client.notify('notifications/cancelled', { requestId: 1, reason: 'enough' })
@@ -131,7 +131,7 @@ trace('shows a cancelled call and the cancellation message', async () => {
 
 trace('shows the reason of a cancellation truncated and redacted', async () => {
   const [gateway, client] = await begin(stage)
-  const [call, cancellation] = [Watched.at(gateway), Watched.at(gateway)]
+  const [call, cancellation] = [TraceWatcher.at(gateway), TraceWatcher.at(gateway)]
   const answer = await client.call('slow')
   await answer.first(1)
   const reason = `authorization: Bearer s3cret ${'x'.repeat(100_000)}`
@@ -144,7 +144,7 @@ trace('shows the reason of a cancellation truncated and redacted', async () => {
 
 trace('shows the call of a client that disconnects', async () => {
   const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const answer = await client.call('say')
   await client.textOf('line')
   answer.raw.destroy()
@@ -153,13 +153,13 @@ trace('shows the call of a client that disconnects', async () => {
     ['tools/call', 'the client closed the stream'],
     ['notifications/cancelled', 202],
   ])
-  assert.is(watched.the('requestFinished')['error'], 'client_closed')
+  assert.is(watched.messageOf('requestFinished')['error'], 'client_closed')
 })
 
 trace('shows a request that exceeds the timeout of its route', async () => {
   const policies = 'timeout: { requestTimeout: 2s }'
   const [gateway, client] = await begin(stage, { targets: [puppet('one')], policies })
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   assert.is((await (await client.call('say')).whole()).status, 504)
   await watched.all()
   assert.equal(callsTo(watched, 'one')[0], ['tools/call', 'request timeout'])
@@ -167,7 +167,7 @@ trace('shows a request that exceeds the timeout of its route', async () => {
 
 trace('shows a child that exits, and the next one', async () => {
   const [gateway, client] = await begin(stage)
-  const [died, next] = [Watched.at(gateway), Watched.at(gateway)]
+  const [died, next] = [TraceWatcher.at(gateway), TraceWatcher.at(gateway)]
   await (await client.call('crash', { code: 5 })).whole()
   await (await client.call('echo')).whole()
   await Promise.all([died.all(), next.all()])
@@ -182,7 +182,7 @@ trace('shows a child that cannot be started', async () => {
   const gateway = await stage.gateway(
     mcpText({ targets: ['{ name: one, stdio: { cmd: /nowhere/at/all } }'] }),
   )
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await (await new McpClient(stage, gateway).initialize()).whole()
   await watched.all()
   const [[method, error] = []] = callsTo(watched, 'one')
@@ -193,7 +193,7 @@ trace('shows a child that cannot be started', async () => {
 trace('shows a child that does not respond to initialize in time', async () => {
   const targets = [puppet('one', '--greeting', 'never')]
   const gateway = await stage.gateway(mcpText({ targets, limits: 'startTimeout: 100ms' }))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await (await new McpClient(stage, gateway).initialize()).whole()
   await watched.all()
   const [[, error] = []] = callsTo(watched, 'one')
@@ -203,7 +203,7 @@ trace('shows a child that does not respond to initialize in time', async () => {
 trace('shows a target that does not list in time', async () => {
   const targets = [puppet('one', '--mute', 'tools/list'), server('two')]
   const [gateway, client] = await begin(stage, { targets, limits: 'listTimeout: 2s' })
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await (await client.ask('tools/list')).whole()
   await watched.all()
   assert.equal(callsTo(watched, 'one'), [
@@ -215,7 +215,7 @@ trace('shows a target that does not list in time', async () => {
 
 trace('shows a session that ends during a call', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
-  const watched = Watched.at(gateway.gateway)
+  const watched = TraceWatcher.at(gateway.gateway)
   const answer = await client.call('say')
   const [session] = sessionsOf(gateway)
   await until(() => session!.calls.size === 1, 'the call')
@@ -228,7 +228,7 @@ trace('shows a session that ends during a call', async () => {
 
 trace('shows all calls of one request without sessions', async () => {
   const gateway = await stage.gateway(mcpText({ more: 'statefulMode: stateless' }))
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await (await new McpClient(stage, gateway).call('echo')).whole()
   await watched.all()
   assert.equal(callsTo(watched, 'one'), [
@@ -240,10 +240,10 @@ trace('shows all calls of one request without sessions', async () => {
 
 trace('redacts arguments with the name of a credential', async () => {
   const [gateway, client] = await begin(stage)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await (await client.call('echo', { text: 'hi', access_token: 'planted' })).whole()
   await watched.all()
-  const { params } = bodyIn(watched.the('one: bodySnapshot final request'))
+  const { params } = bodyIn(watched.messageOf('one: bodySnapshot final request'))
   assert.equal((params as Json)['arguments'], { text: 'hi', access_token: '<redacted>' })
 })
 

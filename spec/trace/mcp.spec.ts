@@ -5,13 +5,13 @@ import * as assert from 'uvu/assert'
 import { begin, McpClient, mcpText, server } from '../forward/mcp/mcp-client.ts'
 import { SdkServer } from '../forward/mcp/remote/sdk-server.ts'
 import { Stage } from '../support/gateway.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const trace = suite('trace of MCP backends')
 const stage = new Stage()
 trace.after.each(() => stage.clear())
 
-function eventsAfterSelection(watched: Watched): string[] {
+function eventsAfterSelection(watched: TraceWatcher): string[] {
   const list = watched.list()
   return list.slice(list.indexOf('policySelection backend') + 1)
 }
@@ -20,7 +20,7 @@ const END = ['responseSnapshot final response', 'bodySnapshot response', 'reques
 
 trace('shows the targets of an initialize request and of a notification', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [server('one'), server('two')] }))
-  const watchers = [Watched.at(gateway), Watched.at(gateway), Watched.at(gateway)]
+  const watchers = [TraceWatcher.at(gateway), TraceWatcher.at(gateway), TraceWatcher.at(gateway)]
   const client = await McpClient.open(stage, gateway)
   await (await client.ask('tools/list')).whole()
   const targets = []
@@ -48,12 +48,12 @@ trace('shows the targets of an initialize request and of a notification', async 
 trace('shows a denied tool and the rule', async () => {
   const policies = `mcpAuthorization: { rules: ['mcp.tool.name == "pid"'] }`
   const [gateway, client] = await begin(stage, { policies })
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const answer = await (await client.call('echo', { text: 'hi' })).whole()
   assert.is(answer.status, 400)
   await watched.all()
   assert.equal(eventsAfterSelection(watched), ['authorizationResult', ...END])
-  assert.equal(watched.the('authorizationResult')['rules'], [
+  assert.equal(watched.messageOf('authorizationResult')['rules'], [
     { name: 'mcp.tool.name == "pid"', mode: 'require', matched: false },
   ])
 })
@@ -64,7 +64,7 @@ trace('shows the call of a remote target in its scope', async () => {
     mcpText({ targets: [`{ name: far, mcp: { host: "http://127.0.0.1:${sdk.port}/mcp" } }`] }),
   )
   const client = await McpClient.open(stage, gateway)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await (await client.ask('ping')).whole()
   await watched.all()
   assert.equal(eventsAfterSelection(watched), [
@@ -77,11 +77,11 @@ trace('shows the call of a remote target in its scope', async () => {
     'far: responseSnapshot backend response ready',
     ...END,
   ])
-  assert.is(watched.the('far: backendCallStart')['target'], `127.0.0.1:${sdk.port}`)
+  assert.is(watched.messageOf('far: backendCallStart')['target'], `127.0.0.1:${sdk.port}`)
   const sent = watched.state('far: requestSnapshot final request', 'request')
   assert.is(sent['path'], '/mcp')
   assert.is(sent['method'], 'POST')
-  const { body } = watched.the('far: bodySnapshot final request')
+  const { body } = watched.messageOf('far: bodySnapshot final request')
   assert.match(Buffer.from(String(body), 'base64').toString(), '"method":"ping"')
 })
 
@@ -90,7 +90,7 @@ trace('shows the stream and the requests of the older transport', async () => {
   const gateway = await stage.gateway(
     mcpText({ targets: [`{ name: old, sse: { host: "http://127.0.0.1:${sdk.port}/sse" } }`] }),
   )
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await McpClient.open(stage, gateway)
   await watched.all()
   const calls = watched.events.flatMap(({ scope, message }) => {
@@ -102,7 +102,7 @@ trace('shows the stream and the requests of the older transport', async () => {
     ['GET', '/sse'],
     ['POST', '/message'],
   ])
-  const { body } = watched.the('old: bodySnapshot final request')
+  const { body } = watched.messageOf('old: bodySnapshot final request')
   assert.match(Buffer.from(String(body), 'base64').toString(), '"method":"initialize"')
 })
 
@@ -112,10 +112,10 @@ trace('shows a notification to a remote target as a call that is not awaited', a
     mcpText({ targets: [`{ name: far, mcp: { host: "http://127.0.0.1:${sdk.port}/mcp" } }`] }),
   )
   const client = await McpClient.open(stage, gateway)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await client.notify('notifications/roots/list_changed')
   const events = await watched.all()
-  const { body } = watched.the('far: bodySnapshot final request')
+  const { body } = watched.messageOf('far: bodySnapshot final request')
   assert.match(Buffer.from(String(body), 'base64').toString(), 'roots/list_changed')
   const result = events.find(({ message }) => message.type === 'backendCallResult')
   assert.is(result?.severity, 'info')
@@ -140,12 +140,12 @@ trace('shows a cancelled call to a remote target', async () => {
     mcpText({ targets: [`{ name: far, mcp: { host: "http://127.0.0.1:${backend.port}/mcp" } }`] }),
   )
   const client = await McpClient.open(stage, gateway)
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   await client.ask('ping')
   await backend.until((text) => text.includes('"ping"'))
   await client.notify('notifications/cancelled', { requestId: 1, reason: 'enough' })
   await watched.all()
-  assert.equal(watched.the('far: backendCallResult'), {
+  assert.equal(watched.messageOf('far: backendCallResult'), {
     type: 'backendCallResult',
     status: null,
     error: 'enough',
@@ -156,11 +156,11 @@ trace('shows a remote target that cannot be reached', async () => {
   const gateway = await stage.gateway(
     mcpText({ targets: ['{ name: far, mcp: { host: "http://127.0.0.1:1/mcp" } }'] }),
   )
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const client = new McpClient(stage, gateway)
   await (await client.initialize()).whole()
   await watched.all()
-  const { status, error } = watched.the('far: backendCallResult')
+  const { status, error } = watched.messageOf('far: backendCallResult')
   assert.is(status, null)
   assert.match(String(error), /^upstream call failed: /)
   assert.is(watched.list().at(-1), 'requestFinished')
@@ -168,7 +168,7 @@ trace('shows a remote target that cannot be reached', async () => {
 
 trace('shows why a page is refused', async () => {
   const gateway = await stage.gateway(mcpText())
-  const watched = Watched.at(gateway)
+  const watched = TraceWatcher.at(gateway)
   const fields = 'origin: http://evil.example\r\n'
   const answer = await new McpClient(stage, gateway, { fields }).initialize()
   assert.is((await answer.whole()).status, 403)

@@ -9,21 +9,21 @@ import {
   MAX_QUEUED_TRACE_EVENTS,
   TraceStream,
 } from '../../lib/trace/trace-watchers.ts'
-import { StuckOut } from '../support/stuck-out.ts'
+import { StalledWriter } from '../support/stalled-writer.ts'
 
 const stream = suite('trace stream')
 
-function open(): [StuckOut, TraceStream] {
-  const out = new StuckOut()
+function open(): [StalledWriter, TraceStream] {
+  const out = new StalledWriter()
   return [out, new TraceStream(out)]
 }
 
-function eventsIn({ text }: StuckOut): TraceEvent[] {
+function eventsIn({ text }: StalledWriter): TraceEvent[] {
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!) as TraceEvent)
 }
 
 /** Types of the events, with the counts of dropped ones. */
-function typesIn(out: StuckOut): string[] {
+function typesIn(out: StalledWriter): string[] {
   return eventsIn(out).map(({ message }) =>
     message.type === 'eventsDropped' ? `dropped ${message.count}` : message.type,
   )
@@ -67,7 +67,7 @@ stream('a reader that catches up gets the rest', () => {
   out.drain()
   trace.onEvent(STARTED)
   trace.onFinished()
-  out.emit('room')
+  out.emit('drain')
   assert.equal(typesIn(out).slice(-2), ['dropped 1', 'requestStarted'])
 })
 

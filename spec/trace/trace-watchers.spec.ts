@@ -6,7 +6,7 @@ import { TraceSettingsCache } from '../../lib/trace/trace-request.ts'
 import { TraceWatchers } from '../../lib/trace/trace-watchers.ts'
 import { configOf } from '../support/config.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
-import { Watched } from '../support/watched.ts'
+import { TraceWatcher } from '../support/trace-watcher.ts'
 
 const watching = suite('trace watchers')
 
@@ -28,8 +28,11 @@ function exchangeFor(path: string, ...fields: string[]) {
 
 watching('the first watcher whose filter matches gets the request', () => {
   const all = watchers()
-  const filtered = Watched.at({ watchers: all }, compileExpression('request.path == "/b"', 'trace'))
-  const any = Watched.at({ watchers: all })
+  const filtered = TraceWatcher.at(
+    { watchers: all },
+    compileExpression('request.path == "/b"', 'trace'),
+  )
+  const any = TraceWatcher.at({ watchers: all })
   const [a, b, c] = [exchangeFor('/a'), exchangeFor('/b'), exchangeFor('/c')]
   for (const exchange of [a, b, c]) all.attachTrace(exchange)
   assert.is(any.state('requestSnapshot initial request', 'request')['path'], '/a')
@@ -40,8 +43,10 @@ watching('the first watcher whose filter matches gets the request', () => {
 
 watching('a removed watcher gets no request, and their number is bounded', () => {
   const all = watchers()
-  const removals = Array.from({ length: MAX_TRACE_WATCHERS }, () => all.add(new Watched(), null))
-  assert.is(all.add(new Watched(), null), null)
+  const removals = Array.from({ length: MAX_TRACE_WATCHERS }, () =>
+    all.add(new TraceWatcher(), null),
+  )
+  assert.is(all.add(new TraceWatcher(), null), null)
   for (const remove of removals) remove?.()
   removals[0]?.()
   assert.is(all.count, 0)
@@ -52,7 +57,7 @@ watching('a removed watcher gets no request, and their number is bounded', () =>
 
 watching('headers and parameters of configured credentials are redacted', () => {
   const all = watchers()
-  const watched = Watched.at({ watchers: all })
+  const watched = TraceWatcher.at({ watchers: all })
   all.attachTrace(
     exchangeFor('/a?pass=1&b=2', 'x-mine: 3', 'x-theirs: 4', 'x-other: 5', 'x-other: 6'),
   )

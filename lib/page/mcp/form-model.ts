@@ -215,7 +215,8 @@ class SchemaReader {
   }
 
   /**
-   * The schema with its references resolved, and without `null` as one of two alternatives. Members next to a reference * override those of its target.
+   * The schema with its references resolved, and without `null` as one of two alternatives. Members next to a reference
+   * override those of its target.
    */
   plain(schema: unknown): Members {
     let found = membersOf(schema) ?? {}

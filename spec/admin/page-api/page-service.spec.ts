@@ -8,7 +8,7 @@ import { UI_API_NAMES } from '../../../lib/core/well-known-paths.ts'
 import type { UiInterface } from '../../../lib/admin/page-api/page-api-types.ts'
 import type { UiResponse } from '../../../lib/admin/page-api/page-request.ts'
 import { maxListenerStreams, UiService } from '../../../lib/admin/page-api/page-service.ts'
-import { StuckOut } from '../../support/stuck-out.ts'
+import { StalledWriter } from '../../support/stalled-writer.ts'
 import { Readers } from '../../support/ui-sources.ts'
 import { mainScript } from '../../support/ui/page-files.ts'
 
@@ -199,10 +199,10 @@ service('answers 405 for methods that do more than read', () => {
 
 const MAX_LISTENER_STREAMS = maxListenerStreams()
 
-function read(ui: UiService, place: UiInterface = 'admin'): [StuckOut, () => void] {
+function read(ui: UiService, place: UiInterface = 'admin'): [StalledWriter, () => void] {
   const answer = ask(ui, `GET ${LIVE}`, { place })
   if (answer?.kind !== 'events') throw new Error(`got ${JSON.stringify(answer)}`)
-  const out = new StuckOut()
+  const out = new StalledWriter()
   return [out, answer.open(out)]
 }
 
@@ -236,7 +236,7 @@ service('streams on listeners leave space for the admin interface', () => {
     error: 'too many event streams: 16 are open already (config.ui.maxReaders)',
   })
   if (late?.kind !== 'events') throw new Error('not granted')
-  const out = new StuckOut()
+  const out = new StalledWriter()
   late.open(out)
   assert.is(out.state, 'ended')
   first![1]()
@@ -259,7 +259,7 @@ service(
     const late = ask(ui, `GET ${LIVE}`)
     for (let count = 0; count < MAX_PAGE_STREAMS; count++) read(ui)
     if (late?.kind !== 'events') throw new Error('not granted')
-    const out = new StuckOut()
+    const out = new StalledWriter()
     const leave = late.open(out)
     assert.is(out.state, 'ended')
     assert.is(readers.open.length, MAX_PAGE_STREAMS)

@@ -87,7 +87,7 @@ for (const mode of ['provider', 'gateway'])
     const { status, text } = await start(demo)
     assert.is(status, 422)
     assert.match(text, /does not register clients/)
-    assert.equal(victim.asked, [])
+    assert.equal(victim.requests, [])
   })
 
 hostile('a name that resolves to an inner address is not called, over TLS either', async () => {
@@ -98,7 +98,7 @@ hostile('a name that resolves to an inner address is not called, over TLS either
   const { status, text } = await tell(demo, 'finish', { state, code: 'c', iss: null })
   assert.is(status, 502)
   assert.match(text, /is not allowed: it is inside this network|does not respond/)
-  assert.equal(victim.asked, [])
+  assert.equal(victim.requests, [])
 })
 
 hostile('what a provider repeats of a login is not shown, and not without end', async () => {
@@ -108,7 +108,7 @@ hostile('what a provider repeats of a login is not shown, and not without end', 
   const { status, text } = await tell(demo, 'finish', { state, code: 'very-secret', iss: null })
   assert.is(status, 502)
   assert.match(text, /^{"error":"no token: e: grant_type=authorization_code&code=…&/)
-  const { body = '' } = one.asked.find(({ url }) => url === '/echo') ?? {}
+  const { body = '' } = one.requests.find(({ url }) => url === '/echo') ?? {}
   assert.match(body, /&code=very-secret&/)
   assert.not.match(text, new URLSearchParams(body).get('code_verifier') ?? '&')
   assert.ok(text.length < 350)

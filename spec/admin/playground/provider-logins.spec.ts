@@ -113,13 +113,13 @@ logins('the request has PKCE, the resource, its scopes and a state', async () =>
   assert.is(asked.get('scope'), 'mcp')
   assert.is(asked.get('state'), value.state)
   assert.is(asked.get('redirect_uri'), `${demo.origin}/ui/signed-in`)
-  const [registration] = provider.host.asked.filter(({ method }) => method === 'POST')
+  const [registration] = provider.host.requests.filter(({ method }) => method === 'POST')
   const client = JSON.parse(registration?.body ?? '{}') as Record<string, unknown>
   assert.is(client['token_endpoint_auth_method'], 'none')
   assert.equal(client['redirect_uris'], [`${demo.origin}/ui/signed-in`])
   const { code, state } = await comeBack(demo, value.url)
   await tell(demo, 'finish', { code, state, iss: null })
-  const token = provider.host.asked.find(({ url }) => url.endsWith('/token'))
+  const token = provider.host.requests.find(({ url }) => url.endsWith('/token'))
   const form = new URLSearchParams(token?.body)
   const verifier = form.get('code_verifier') ?? ''
   const challenge = createHash('sha256').update(verifier).digest('base64url')
@@ -224,7 +224,7 @@ logins('a login ends on the page that began it, and nowhere else', async () => {
   for (const redirectUri of uris) assert.is((await start(demo, { redirectUri })).status, 400)
   assert.is((await start(demo, { redirectUri: 7 })).status, 400)
   assert.is((await start(demo, { backend: 'nobody' })).status, 400)
-  assert.equal(provider.host.asked, [])
+  assert.equal(provider.host.requests, [])
 })
 
 logins('pages of other sites, and bodies other than small JSON, start no login', async () => {
@@ -244,7 +244,7 @@ logins('pages of other sites, and bodies other than small JSON, start no login',
   for (const [status, way] of ways)
     assert.is((await demo.ask(url, { method: 'POST', ...way })).status, status)
   assert.is((await demo.ask(url)).status, 405)
-  assert.equal(provider.host.asked, [])
+  assert.equal(provider.host.requests, [])
 })
 
 logins('a backend without mcpAuthentication has no login', async () => {

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createApiKeyPolicy } from '../../../lib/enforce/auth/api-key.ts'
 import { ask } from '../../support/ask.ts'
-import { answerOf, wordOf } from '../../support/at-once.ts'
+import { replyOf, replyOrPass } from '../../support/policy-reply.ts'
 import { firstListener, routeText, ungatedConfig } from '../../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
 import { routeTo, Stage } from '../../support/gateway.ts'
@@ -35,7 +35,7 @@ keys('admit a request with a known key, and remove the key from it', () => {
     ['bare', undefined],
   ] as const) {
     const exchange = showing(`Bearer ${key}`)
-    assert.is(wordOf(policy, exchange), undefined)
+    assert.is(replyOrPass(policy, exchange), undefined)
     assert.is(exchange.facts?.apiKey?.get('user_id'), user)
     assert.is(exchange.request.get('authorization'), undefined)
   }
@@ -44,17 +44,17 @@ keys('admit a request with a known key, and remove the key from it', () => {
 keys('are rejected when any part is wrong', () => {
   const policy = policyOf(`${KEYS}, mode: strict`)
   for (const key of ['', 'plai', 'plain ', 'Plain', 'plainx', HASH, `sha256:${HASH}`, 'user_id'])
-    assert.is(wordOf(policy, showing(`Bearer x${key}`))?.head.status, 401, key)
-  assert.is(answerOf(policy, showing(`Bearer ${'x'.repeat(10_000)}`)).head.status, 401)
-  assert.is(answerOf(policy, showing('Bearer plain', 'Bearer plain')).head.status, 401)
-  const reply = answerOf(policy, showing('Bearer wrong'))
+    assert.is(replyOrPass(policy, showing(`Bearer x${key}`))?.head.status, 401, key)
+  assert.is(replyOf(policy, showing(`Bearer ${'x'.repeat(10_000)}`)).head.status, 401)
+  assert.is(replyOf(policy, showing('Bearer plain', 'Bearer plain')).head.status, 401)
+  const reply = replyOf(policy, showing('Bearer wrong'))
   assert.is(contentOf(reply), 'api key authentication failure: invalid credentials')
   assert.is(reply.head.get('www-authenticate'), 'Bearer')
 })
 
 keys('are required according to the mode', () => {
   const status = (mode: string, ...values: string[]): number | undefined =>
-    wordOf(policyOf(`${KEYS}${mode}`), showing(...values))?.head.status
+    replyOrPass(policyOf(`${KEYS}${mode}`), showing(...values))?.head.status
   const table: [mode: string, none: unknown, wrong: unknown, right: unknown][] = [
     [', mode: strict', 401, 401, undefined],
     [', mode: optional', undefined, 401, undefined],
@@ -69,13 +69,13 @@ keys('are required according to the mode', () => {
     // A value with another scheme is no API key.
     assert.is(status(mode, 'Basic plain'), none, mode)
   }
-  const reply = answerOf(policyOf(`${KEYS}, mode: strict`), showing())
+  const reply = replyOf(policyOf(`${KEYS}, mode: strict`), showing())
   assert.is(contentOf(reply), 'api key authentication failure: no API Key found')
 })
 
 keys('that are unknown stay on the request in mode permissive, and add no facts', () => {
   const exchange = showing('Bearer wrong')
-  wordOf(policyOf(`${KEYS}, mode: permissive`), exchange)
+  replyOrPass(policyOf(`${KEYS}, mode: permissive`), exchange)
   assert.is(exchange.request.get('authorization'), 'Bearer wrong')
   assert.is(exchange.facts, null)
   assert.equal(exchange.enforcement.verifiedCredentials, [])

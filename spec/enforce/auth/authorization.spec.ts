@@ -4,11 +4,11 @@ import { parseCelJson } from '../../../lib/expressions/json-values.ts'
 import type { Claims, ExchangeFacts } from '../../../lib/core/facts.ts'
 import { createAuthorizationPolicy } from '../../../lib/enforce/auth/authorization.ts'
 import { ask } from '../../support/ask.ts'
-import { answerOf, wordOf } from '../../support/at-once.ts'
+import { replyOf, replyOrPass } from '../../support/policy-reply.ts'
 import { firstListener, routeText, ungatedConfig } from '../../support/config.ts'
 import { cpuMs } from '../../support/cpu-time.ts'
 import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
-import { Ear, routeTo, Stage } from '../../support/gateway.ts'
+import { LogRecorder, routeTo, Stage } from '../../support/gateway.ts'
 import type { Line } from '../../support/gateway.ts'
 
 const rules = suite('authorization')
@@ -27,7 +27,7 @@ function policyOf(written: string[], mcp = '', lines: Line[] = []) {
   return createAuthorizationPolicy(
     policies.authorization!,
     policies.mcpAuthentication,
-    new Ear((line) => lines.push(line)),
+    new LogRecorder((line) => lines.push(line)),
   )
 }
 
@@ -46,7 +46,7 @@ function permits(
   facts: ExchangeFacts = {},
 ) {
   const policy = policyOf(typeof written === 'string' ? [written] : written)
-  return wordOf(policy, exchangeWith(claims, facts, 'X-Team: red')) === undefined
+  return replyOrPass(policy, exchangeWith(claims, facts, 'X-Team: red')) === undefined
 }
 
 // Regression: a caller disabled a deny rule with claims that made it too costly to evaluate.
@@ -56,7 +56,7 @@ rules('a deny rule that exceeds an evaluation bound denies', () => {
 })
 
 rules('deny with 403 and no details', () => {
-  const reply = answerOf(policyOf(['jwt.sub == "a"']), exchangeWith('{"sub":"b"}'))
+  const reply = replyOf(policyOf(['jwt.sub == "a"']), exchangeWith('{"sub":"b"}'))
   assert.is(reply.head.status, 403)
   assert.is(reply.head.get('content-type'), 'text/plain')
   assert.is(reply.head.get('www-authenticate'), undefined)
@@ -139,7 +139,7 @@ rules('stay cheap and false with any claims', () => {
   for (const claims of HOSTILE)
     for (const [at, policy] of policies.entries())
       assert.is(
-        wordOf(policy, exchangeWith(claims))?.head.status,
+        replyOrPass(policy, exchangeWith(claims))?.head.status,
         403,
         `${written[at]} ${claims.slice(0, 60)}`,
       )
@@ -149,10 +149,7 @@ rules('stay cheap and false with any claims', () => {
 rules('that fail are logged with index and code, never with their text or values', () => {
   const lines: Line[] = []
   const allows = ['jwt.absent == "a"', 'jwt.sub + 1 == 2'].map((rule) => `{ allow: '${rule}' }`)
-  assert.is(
-    answerOf(policyOf(allows, '', lines), exchangeWith('{"sub":"s3cr3t"}')).head.status,
-    403,
-  )
+  assert.is(replyOf(policyOf(allows, '', lines), exchangeWith('{"sub":"s3cr3t"}')).head.status, 403)
   const line = { level: 'debug', message: 'rule evaluation failed', mode: 'allow' }
   assert.equal(lines, [
     { ...line, rule: 0, code: 'no_such_key' },
@@ -166,7 +163,7 @@ const CHALLENGE =
 
 rules('that miss a scope send a challenge when another login would help', () => {
   const challenge = (written: string[], claims: string, mcp = MCP) =>
-    wordOf(policyOf(written, mcp), exchangeWith(claims))?.head.get('www-authenticate')
+    replyOrPass(policyOf(written, mcp), exchangeWith(claims))?.head.get('www-authenticate')
   const lacks = '{"scope":"read","roles":[]}'
   for (const rule of [
     '"write" in jwt.scope.split(" ")',

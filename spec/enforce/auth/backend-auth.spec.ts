@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import type { Exchange } from '../../../lib/core/exchange.ts'
 import { createBackendAuthPolicy } from '../../../lib/enforce/auth/credentials.ts'
 import { ask } from '../../support/ask.ts'
-import { wordOf } from '../../support/at-once.ts'
+import { replyOrPass } from '../../support/policy-reply.ts'
 import { firstListener, routeText, ungatedConfig } from '../../support/config.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
 import { routeTo, Stage } from '../../support/gateway.ts'
@@ -22,7 +22,7 @@ function policyOf(written: string) {
 
 function sent(written: string, target = '/', ...fields: string[]): Exchange {
   const exchange = exchangeOf(requestOf(`GET ${target} HTTP/1.1`, 'Host: a', ...fields))
-  assert.is(wordOf(policyOf(written), exchange), undefined)
+  assert.is(replyOrPass(policyOf(written), exchange), undefined)
   return exchange
 }
 

@@ -6,7 +6,7 @@ import { RefusalCounter } from '../../../lib/core/refusal-counter.ts'
 import { createBasicAuthPolicy, PasswordChecker } from '../../../lib/enforce/auth/basic-auth.ts'
 import type { PasswordCheck } from '../../../lib/enforce/auth/basic-auth.ts'
 import { ask } from '../../support/ask.ts'
-import { answerOf, wordOf } from '../../support/at-once.ts'
+import { replyOf, replyOrPass } from '../../support/policy-reply.ts'
 import { routeText, firstListener, ungatedConfig } from '../../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
 import { routeTo, Stage } from '../../support/gateway.ts'
@@ -126,14 +126,14 @@ function showing(...values: string[]) {
 passwords('of unknown users are checked like all others, and never valid', () => {
   const asked = new Asked()
   const policy = policyWith(asked)
-  const reply = answerOf(policy, showing(basic('nobody:secret')))
+  const reply = replyOf(policy, showing(basic('nobody:secret')))
   assert.is(reply.head.status, 401)
   assert.is(contentOf(reply), 'basic authentication failure: invalid credentials')
   assert.is(asked.asked[0]![0], 'secret')
   assert.match(asked.asked[0]![1], /^\$2b\$05\$/)
   // The name of a prototype member is an unknown user too.
   for (const name of ['__proto__', 'constructor', ''])
-    assert.is(answerOf(policy, showing(basic(`${name}:x`))).head.status, 401)
+    assert.is(replyOf(policy, showing(basic(`${name}:x`))).head.status, 401)
 })
 
 passwords('may contain anything except control characters; user names no colon', () => {
@@ -145,7 +145,7 @@ passwords('may contain anything except control characters; user names no colon',
     ['s: pä€ ', ' pä€ '],
   ] as const) {
     const exchange = showing(basic(pair))
-    assert.is(wordOf(policy, exchange), undefined)
+    assert.is(replyOrPass(policy, exchange), undefined)
     assert.is(asked.asked.pop()![0], password)
     assert.equal(exchange.facts, { basicAuth: { username: 's' } })
   }
@@ -161,7 +161,7 @@ passwords('may contain anything except control characters; user names no colon',
     `Basic ${Buffer.from('s:\xe9', 'latin1').toString('base64')}`,
     basic(`s:${'x'.repeat(1000)}`),
   ])
-    assert.is(wordOf(policy, showing(value))?.head.status, 401, value)
+    assert.is(replyOrPass(policy, showing(value))?.head.status, 401, value)
   assert.equal(asked.asked, [])
 })
 
@@ -169,16 +169,16 @@ passwords('sent twice are rejected', () => {
   const asked = new Asked()
   const policy = policyWith(asked)
   const right = basic('s:secret')
-  assert.is(answerOf(policy, showing(right, right)).head.status, 401)
-  assert.is(answerOf(policy, showing(right, 'Bearer abc')).head.status, 401)
-  assert.is(answerOf(policy, showing('Bearer abc', right)).head.status, 401)
+  assert.is(replyOf(policy, showing(right, right)).head.status, 401)
+  assert.is(replyOf(policy, showing(right, 'Bearer abc')).head.status, 401)
+  assert.is(replyOf(policy, showing('Bearer abc', right)).head.status, 401)
   assert.equal(asked.asked, [])
 })
 
 passwords('that cannot be checked now get a 503', () => {
   const asked = new Asked()
   asked.verdict = 'busy'
-  const reply = answerOf(policyWith(asked), showing(basic('b:secret')))
+  const reply = replyOf(policyWith(asked), showing(basic('b:secret')))
   assert.is(reply.head.status, 503)
   assert.is(reply.head.get('www-authenticate'), undefined)
   assert.is(contentOf(reply), 'basic authentication failure: too many password checks in progress')

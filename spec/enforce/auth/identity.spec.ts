@@ -4,7 +4,7 @@ import { IdentityStore, MAX_VERIFIERS } from '../../../lib/enforce/auth/identity
 import { MAX_PROVIDER_CALLS, ProviderCalls } from '../../../lib/enforce/oauth/provider-requests.ts'
 import { VerificationKeySet } from '../../../lib/enforce/auth/key-sets.ts'
 import { deadline } from '../../support/deadline.ts'
-import { Ear, Stage } from '../../support/gateway.ts'
+import { LogRecorder, Stage } from '../../support/gateway.ts'
 import { KeyServer } from '../../support/key-server.ts'
 import { Signer } from '../../support/signer.ts'
 import { ProviderServer } from '../oauth/provider-server.ts'
@@ -17,7 +17,7 @@ knowing.after.each(() => stage.clear())
 const signer = await Signer.make('ES256', 'k')
 
 function identity(): IdentityStore {
-  return stage.add(new IdentityStore(new Ear(() => {})))
+  return stage.add(new IdentityStore(new LogRecorder(() => {})))
 }
 
 knowing('has one verifier for the same rules, so that a reload verifies no token again', () => {

@@ -10,7 +10,7 @@ import {
 } from '../../../lib/enforce/auth/key-sets.ts'
 import type { VerificationKeySet } from '../../../lib/enforce/auth/key-sets.ts'
 import { deadline } from '../../support/deadline.ts'
-import { Ear, Stage } from '../../support/gateway.ts'
+import { LogRecorder, Stage } from '../../support/gateway.ts'
 import type { Line } from '../../support/gateway.ts'
 import { KeyServer } from '../../support/key-server.ts'
 import { Signer } from '../../support/signer.ts'
@@ -41,7 +41,7 @@ async function setUpAt(query: string, ...signers: Signer[]) {
   const clock = new Clock()
   const { fetch, close } = createFetcher()
   stage.add({ close })
-  const ear = new Ear((line) => lines.push(line))
+  const ear = new LogRecorder((line) => lines.push(line))
   const keys = new RemoteKeySet(server.url + query, fetch, ear, clock)
   return { server, keys, clock, lines }
 }
@@ -301,7 +301,7 @@ remote('are logged without the query of their URL', async () => {
 remote('are shared by all policies with the same URL', async () => {
   const { fetch, close } = createFetcher()
   stage.add({ close })
-  const sets = new KeySetRegistry(new Ear(() => {}), fetch)
+  const sets = new KeySetRegistry(new LogRecorder(() => {}), fetch)
   assert.is(sets.sourceFor('http://a/k'), sets.sourceFor('http://a/k'))
   assert.is.not(sets.sourceFor('http://a/k'), sets.sourceFor('http://b/k'))
   assert.equal(

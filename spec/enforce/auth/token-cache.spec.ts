@@ -44,7 +44,7 @@ remembering('finds a frequently used token in constant time, with any number of 
   const started = process.cpuUsage()
   for (let at = 0; at < 100_000; at++) cache.get('t7', 1, 0)
   const { user, system } = process.cpuUsage(started)
-  // A Map from which the token is deleted and set anew at each hit takes 4 s: its deleted entries stay in the chain.
+  // A Map from which the token is deleted and set again at each hit takes 4 s: its deleted entries stay in the chain.
   assert.ok(user + system < 500_000, `${user + system} us`)
 })
 

@@ -58,7 +58,7 @@ answers('the request follows the gRPC protocol', async () => {
   raw.onHead = (headers) => heads.push({ ...headers })
   raw.onBody = (bytes) => bodies.push(bytes)
   const query = service.query(REQUEST, 700)
-  await raw.called(1)
+  await raw.waitForCalls(1)
   await deadline(once(raw.streams[0]!, 'end'), 30_000, 'the whole request')
   answerOk(raw.streams[0]!)
   assert.is(await describe(query.answer), 'ok')
@@ -178,7 +178,7 @@ answers('are failures with a reason when they are invalid', async () => {
 answers('that do not arrive in time are a timeout', async () => {
   const { raw, service } = await start(() => {})
   const query = service.query(REQUEST, 30)
-  await raw.called(1)
+  await raw.waitForCalls(1)
   const closed = once(raw.streams[0]!, 'close')
   assert.is(await describe(query.answer), 'timeout: no response in time')
   await deadline(closed, 30_000, 'the stream to close')
@@ -188,7 +188,7 @@ answers('that do not arrive in time are a timeout', async () => {
 answers('whose caller no longer waits are cancelled at the service', async () => {
   const { raw, service } = await start(() => {})
   const query = service.query(REQUEST, 5_000)
-  await raw.called(1)
+  await raw.waitForCalls(1)
   const closed = once(raw.streams[0]!, 'close')
   query.cancel()
   query.cancel()

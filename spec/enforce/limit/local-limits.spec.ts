@@ -7,7 +7,7 @@ import { buildResponseHead } from '../../../lib/core/replies.ts'
 import type { Policy } from '../../../lib/core/types.ts'
 import { LimitRegistry } from '../../../lib/enforce/limit/limits.ts'
 import { createLocalRateLimitPolicy } from '../../../lib/enforce/limit/local-limits.ts'
-import { answerOf, wordOf } from '../../support/at-once.ts'
+import { replyOf, replyOrPass } from '../../support/policy-reply.ts'
 import { firstListener, routeText, ungatedConfig } from '../../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
 
@@ -35,13 +35,13 @@ class Stage {
 
   /** The status of the policy's response, or `passes`. */
   ask(...fields: string[]): number | 'passes' {
-    return wordOf(this.policy, this.exchange(...fields))?.head.status ?? 'passes'
+    return replyOrPass(this.policy, this.exchange(...fields))?.head.status ?? 'passes'
   }
 
   /** Limit, remaining and reset from the response headers. */
   limitHeaders(...fields: string[]): string {
     const exchange = this.exchange(...fields)
-    const head = wordOf(this.policy, exchange)?.head ?? buildResponseHead(200, [])
+    const head = replyOrPass(this.policy, exchange)?.head ?? buildResponseHead(200, [])
     this.policy.response!(exchange, head)
     return headers(head)
   }
@@ -72,7 +72,7 @@ limiting('responds in plain text with retry-after', () => {
   stage.ask()
   stage.time = 1_800_001
   const exchange = stage.exchange()
-  const reply = answerOf(stage.policy, exchange)
+  const reply = replyOf(stage.policy, exchange)
   stage.policy.response!(exchange, reply.head)
   assert.is(reply.head.status, 429)
   assert.is(reply.head.get('content-type'), 'text/plain')
@@ -151,11 +151,11 @@ limiting('reports the tightest entry: the least remaining, and of two the later 
 limiting('reports the latest reset of the exhausted entries to a refused client', () => {
   const stage = new Stage('requests: 1, unit: Hours', 'requests: 1, unit: Seconds')
   stage.ask()
-  const reply = answerOf(createLocalRateLimitPolicy(stage.rules), stage.exchange())
+  const reply = replyOf(createLocalRateLimitPolicy(stage.rules), stage.exchange())
   assert.is(reply.head.get('retry-after'), '3600')
   const both = new Stage('requests: 2, unit: Hours', 'requests: 1, unit: Seconds')
   both.ask()
-  assert.is(answerOf(both.policy, both.exchange()).head.get('retry-after'), '3600')
+  assert.is(replyOf(both.policy, both.exchange()).head.get('retry-after'), '3600')
 })
 
 limiting('keeps a bucket for each key, with the same limits', () => {
@@ -170,7 +170,7 @@ limiting('uses one shared bucket for clients without a key', () => {
   assert.equal([stage.ask(), stage.ask()], ['passes', 429])
   const exchange = stage.exchange()
   exchange.facts = { jwt: new Map([['sub', 'a']]) }
-  assert.is(wordOf(stage.policy, exchange), undefined)
+  assert.is(replyOrPass(stage.policy, exchange), undefined)
 })
 
 limiting('uses one shared bucket when the key reads the model', () => {
@@ -193,7 +193,7 @@ limiting('counts no requests for a token limit, and still adds its headers', () 
 limiting('replaces the rate limit headers of the backend', () => {
   const stage = new Stage('requests: 2, unit: Minutes')
   const exchange = stage.exchange()
-  wordOf(stage.policy, exchange)
+  replyOrPass(stage.policy, exchange)
   const head = buildResponseHead(200, [
     ['x-ratelimit-limit', '1000'],
     ['x-ratelimit-remaining', '999'],
@@ -213,15 +213,15 @@ limiting('reports the tighter limit of two policies', () => {
     new Stage('requests: 5, unit: Minutes'),
   ]
   const exchange = route.exchange()
-  wordOf(gateway.policy, exchange)
-  wordOf(route.policy, exchange)
+  replyOrPass(gateway.policy, exchange)
+  replyOrPass(route.policy, exchange)
   assert.equal(exchange.enforcement.allowance, { limit: 5, remaining: 4, reset: 60 })
 })
 
 limiting('counts a request once when a limit is attached twice', () => {
   const stage = new Stage('requests: 2, unit: Minutes')
   const policy = createLocalRateLimitPolicy([...stage.rules, ...stage.rules])
-  const words = [1, 2, 3].map(() => wordOf(policy, stage.exchange())?.head.status)
+  const words = [1, 2, 3].map(() => replyOrPass(policy, stage.exchange())?.head.status)
   assert.equal(words, [undefined, undefined, 429])
 })
 
@@ -232,7 +232,7 @@ limiting('keeps its counts when the configuration is reloaded', () => {
   const rules = again.configs.map((config) => stage.limits.ruleFor('route', config))
   stage.limits.retain(new Set(rules))
   const policy = createLocalRateLimitPolicy(rules)
-  const words = [1, 2].map(() => wordOf(policy, stage.exchange())?.head.status)
+  const words = [1, 2].map(() => replyOrPass(policy, stage.exchange())?.head.status)
   assert.equal(words, [undefined, 429])
 })
 

@@ -15,17 +15,17 @@ const NO = buildTextReply(429, 'no')
 /** A policy that charges and then gives this verdict; its calls go to the list. */
 function policy(
   name: string,
-  told: string[],
+  calls: string[],
   verdict: () => Verdict = () => undefined,
 ): TokenLimitPolicy {
   return {
     kind: 'tokenLimit',
     admit(exchange, estimate) {
-      told.push(`${name} ${estimate}`)
+      calls.push(`${name} ${estimate}`)
       const reply = verdict()
       if (reply === undefined || reply instanceof Promise) {
         const settle = ({ input, output }: TokenCost): void =>
-          void told.push(`${name} settled ${input + output}`)
+          void calls.push(`${name} settled ${input + output}`)
         exchange.enforcement.charges = [...exchange.enforcement.charges, { raise() {}, settle }]
       }
       return reply
@@ -40,58 +40,58 @@ function exchange() {
 const later = (): Verdict => Promise.resolve(undefined)
 const laterNo = (): Verdict => Promise.resolve(NO)
 
-meters('let a request pass where no policy limits tokens', () => {
+meters('allow a request if no policy limits tokens', () => {
   assert.is(admit(exchange(), [], 7), undefined)
   assert.is(admit(exchange(), [{ kind: 'cors' }], 7), undefined)
 })
 
-meters('are asked in order, and decide at once if all of them do', () => {
-  const told: string[] = []
+meters('run in order, and return synchronously if all of them do', () => {
+  const calls: string[] = []
   const on = exchange()
-  assert.is(admit(on, [policy('a', told), policy('b', told)], 7), undefined)
-  assert.equal(told, ['a 7', 'b 7'])
+  assert.is(admit(on, [policy('a', calls), policy('b', calls)], 7), undefined)
+  assert.equal(calls, ['a 7', 'b 7'])
   assert.is(on.enforcement.charges.length, 2)
 })
 
-meters('give back what they took when a later one refuses', async () => {
+meters('refund their charge when a later one refuses', async () => {
   for (const verdict of [() => NO, laterNo])
     for (const first of [() => undefined, later]) {
-      const told: string[] = []
+      const calls: string[] = []
       const on = exchange()
-      on.enforcement.charges = [{ raise() {}, settle: () => told.push('not ours') }]
+      on.enforcement.charges = [{ raise() {}, settle: () => calls.push('not ours') }]
       const all = [
-        policy('a', told, first),
-        policy('b', told),
-        policy('c', told, verdict),
-        policy('d', told),
+        policy('a', calls, first),
+        policy('b', calls),
+        policy('c', calls, verdict),
+        policy('d', calls),
       ]
       const reply = await deadline(Promise.resolve(admit(on, all, 7)), 30_000, 'a verdict')
       assert.is(reply, NO)
-      assert.equal(told.slice(0, 5), ['a 7', 'b 7', 'c 7', 'a settled 0', 'b settled 0'])
-      assert.not(told.includes('not ours'))
+      assert.equal(calls.slice(0, 5), ['a 7', 'b 7', 'c 7', 'a settled 0', 'b settled 0'])
+      assert.not(calls.includes('not ours'))
       assert.is(on.enforcement.charges.length, 1)
     }
 })
 
-meters('ask nobody else once the client has left', async () => {
-  const told: string[] = []
+meters('do not continue after the client has disconnected', async () => {
+  const calls: string[] = []
   const on = exchange()
-  const leaves = (): Verdict => {
+  const disconnects = (): Verdict => {
     on.phase = 'settled'
     return later()
   }
-  const all = [policy('a', told, leaves), policy('b', told)]
+  const all = [policy('a', calls, disconnects), policy('b', calls)]
   assert.is(await deadline(Promise.resolve(admit(on, all, 7)), 30_000, 'a verdict'), undefined)
-  assert.equal(told, ['a 7'])
+  assert.equal(calls, ['a 7'])
 })
 
-meters('are all told of a cost that is known behind the answer', async () => {
-  const told: string[] = []
+meters('are all charged for a cost that is known after the response', async () => {
+  const calls: string[] = []
   const on = exchange()
   on.phase = 'settled'
-  const all = [policy('a', told, later), policy('b', told, later)]
+  const all = [policy('a', calls, later), policy('b', calls, later)]
   assert.is(await deadline(Promise.resolve(admit(on, all, 0)), 30_000, 'a verdict'), undefined)
-  assert.equal(told, ['a 0', 'b 0'])
+  assert.equal(calls, ['a 0', 'b 0'])
   assert.is(on.enforcement.charges.length, 2)
 })
 

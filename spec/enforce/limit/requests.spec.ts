@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { deadline } from '../../support/deadline.ts'
 import { RlsDouble } from '../../support/rls/double.ts'
-import type { Manners } from '../../support/rls/double.ts'
+import type { RlsBehavior } from '../../support/rls/double.ts'
 import { exchangeFor, Limited, of, REFUSED } from './stage.ts'
 import { until } from '../../support/until.ts'
 
@@ -15,7 +15,7 @@ requests.after.each(() => {
   for (const close of closing.splice(0)) close()
 })
 
-async function double(manners: Partial<Manners> = {}): Promise<RlsDouble> {
+async function double(manners: Partial<RlsBehavior> = {}): Promise<RlsDouble> {
   const rls = await RlsDouble.start({
     rules: { user: { requests_per_unit: 2, unit: 'MINUTE' } },
     ...manners,
@@ -292,7 +292,7 @@ requests('are refused while the service is down, or pass with failOpen', async (
   assert.is(exchange.enforcement.refusalReason, 'rate_limit_unavailable')
   assert.equal(REFUSED.get(exchange), { 'content-type': 'text/plain', 'content-length': '17' })
   assert.is(await open.request(of('ada')), 'pass')
-  delete rls.manners.fail
+  delete rls.behavior.fail
   assert.is(await closed.request(of('ada')), 'pass')
   rls.stop()
   assert.is(await closed.request(of('ada')), '500 rate limit failed')

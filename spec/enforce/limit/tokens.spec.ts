@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import type { Exchange } from '../../../lib/core/exchange.ts'
 import { chargeLate } from '../../../lib/forward/llm/usage/usage-settlement.ts'
 import { RlsDouble } from '../../support/rls/double.ts'
-import type { Manners } from '../../support/rls/double.ts'
+import type { RlsBehavior } from '../../support/rls/double.ts'
 import { exchangeFor, Limited, of, REFUSED } from './stage.ts'
 import { until } from '../../support/until.ts'
 
@@ -21,7 +21,7 @@ const RULES = {
   model: { requests_per_unit: 1_000, unit: 'HOUR' },
 } as const
 
-async function double(manners: Partial<Manners> = {}): Promise<RlsDouble> {
+async function double(manners: Partial<RlsBehavior> = {}): Promise<RlsDouble> {
   const rls = await RlsDouble.start({ rules: RULES, ...manners })
   closing.push(() => rls.stop())
   return rls
@@ -237,7 +237,7 @@ tokens(
     assert.is(refused.enforcement.charges.length, 0)
     const exchange = of('ada')
     assert.is(await open.admit(exchange, 20), 'pass')
-    delete rls.manners.fail
+    delete rls.behavior.fail
     settle(exchange, 30, 25)
     await called(rls, 3)
     assert.is(rls.countOf('user', 'ada'), 55)
@@ -249,7 +249,7 @@ tokens('that cannot be settled are logged', async () => {
   const limit = limited(rls)
   const exchange = of('ada')
   await limit.admit(exchange, 20)
-  rls.manners.fail = { code: 2, details: 'no' }
+  rls.behavior.fail = { code: 2, details: 'no' }
   settle(exchange, 30, 25)
   await until('a line', () => limit.log.all.length > 0)
   assert.equal(limit.log.all[0]!.slice(0, 2), ['warn', 'rate limit service failed'])

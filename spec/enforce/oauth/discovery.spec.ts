@@ -6,7 +6,7 @@ import { createFetcher } from '../../../lib/http/fetch-document.ts'
 import type { FetchDocument } from '../../../lib/http/fetch-document.ts'
 import { DiscoveryDocuments } from '../../../lib/enforce/oauth/discovery.ts'
 import { deadline } from '../../support/deadline.ts'
-import { Ear, Stage } from '../../support/gateway.ts'
+import { LogRecorder, Stage } from '../../support/gateway.ts'
 import type { Line } from '../../support/gateway.ts'
 import { ProviderServer } from './provider-server.ts'
 
@@ -45,7 +45,7 @@ async function scene(timeout = 5000): Promise<Scene> {
     )
   const clock = { time: 1e12, now: () => clock.time }
   const lines: Line[] = []
-  const kept = new DiscoveryDocuments(new Ear((line) => lines.push(line)), quick, clock)
+  const kept = new DiscoveryDocuments(new LogRecorder((line) => lines.push(line)), quick, clock)
   const first = (...paths: string[]): Promise<unknown> =>
     deadline(kept.findFirst(paths.map((path) => origin + path)), 30_000, 'a document')
   return { provider, clock, lines, first, settled }

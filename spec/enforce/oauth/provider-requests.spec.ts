@@ -9,7 +9,7 @@ import { MAX_PROVIDER_CALLS, ProviderCalls } from '../../../lib/enforce/oauth/pr
 import type { Reply } from '../../../lib/core/types.ts'
 import { deadline } from '../../support/deadline.ts'
 import { contentOf } from '../../support/exchange-of.ts'
-import { Ear, Stage } from '../../support/gateway.ts'
+import { LogRecorder, Stage } from '../../support/gateway.ts'
 import type { Line } from '../../support/gateway.ts'
 import { ask, protectedBy, SERVER } from './asking.ts'
 import { ProviderServer } from './provider-server.ts'
@@ -32,7 +32,7 @@ async function scene(timeout = 5000): Promise<Scene> {
   const lines: Line[] = []
   const quick: FetchDocument = (url, options) => fetch(url, { ...options, timeout })
   const refusals = new RefusalCounter()
-  const log = new Ear((line) => lines.push(line))
+  const log = new LogRecorder((line) => lines.push(line))
   const made = new ProviderCalls({ post: quick, log, refusals })
   const body = Buffer.from('code=hush')
   const post = (path: string): Promise<Reply> =>

@@ -5,7 +5,7 @@ import { OAuthPathHandler } from '../../../lib/enforce/oauth/oauth-paths.ts'
 import type { Reply } from '../../../lib/core/types.ts'
 import { ungatedConfig, firstListener } from '../../support/config.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
-import { Ear, Stage } from '../../support/gateway.ts'
+import { LogRecorder, Stage } from '../../support/gateway.ts'
 import { ask, BASE, protectedBy, read, RESOURCE } from './asking.ts'
 
 const resources = suite('resource metadata')
@@ -144,7 +144,7 @@ resources('has no root document when several resources share the host', () => {
   const [route] = firstListener(
     ungatedConfig(`gateways: { default: { port: 3000 } }\n${protectedBy(REALM)}`),
   ).routes
-  const identity = stage.add(new IdentityStore(new Ear(() => {})))
+  const identity = stage.add(new IdentityStore(new LogRecorder(() => {})))
   const paths = new OAuthPathHandler(route!.policies.mcpAuthentication!, identity, {
     resource: 'ambiguous',
     server: 'ambiguous',

@@ -7,7 +7,14 @@ import * as assert from 'uvu/assert'
 import type { LlmFormat } from '../../../lib/config/backend-types.ts'
 import { Stage } from '../../support/gateway.ts'
 import { answers } from '../../support/llm-backend.ts'
-import { chatAsking, estimateOf, left, post, staged, tokens } from '../../support/llm/asking.ts'
+import {
+  chatAsking,
+  estimateOf,
+  remainingTokens,
+  post,
+  staged,
+  tokens,
+} from '../../support/llm/asking.ts'
 import { bytesOf, PROMPT_GUESS, typeOf } from '../../support/llm/fixture.ts'
 import type { Fixture } from '../../support/llm/fixture.ts'
 import { FIXTURES } from '../../support/llm/fixtures.ts'
@@ -64,9 +71,9 @@ for (const fixture of FIXTURES) {
     const { gateway } = await staged(stage, written, ...script)
     const method = format === 'models' ? 'GET' : 'POST'
     for (const [at, pieces] of ways.entries()) {
-      const before = left(gateway)
+      const before = remainingTokens(gateway)
       const response = await post(gateway, BODY, { path: PATHS[format]!, method })
-      assert.is(before - left(gateway), costOf(fixture), `${pieces.length} pieces`)
+      assert.is(before - remainingTokens(gateway), costOf(fixture), `${pieces.length} pieces`)
       assert.equal([response.status, response.end], [200, 'whole'])
       assert.ok(response.body.equals(bytes))
       const line = (await gateway.logged(at + 1))[at]!
@@ -100,7 +107,7 @@ all('are counted through a decoder when they are compressed, and forwarded uncha
       assert.is(backend.requests[0]!.headers['accept-encoding'], coding)
       const [line] = await gateway.logged(1)
       assert.is(line!['gen_ai.usage.output_tokens'], facts.outputTokens, `${coding} ${file}`)
-      assert.is(BUDGET - left(gateway), costOf(fixture))
+      assert.is(BUDGET - remainingTokens(gateway), costOf(fixture))
     }
 })
 
@@ -109,7 +116,7 @@ all('are not counted if they are errors, even if they contain usage', async () =
     response.writeHead(422, { 'content-type': 'application/json' }).end(bytesOf('chat.json'))
   })
   assert.is((await post(gateway)).status, 422)
-  assert.is(left(gateway), BUDGET)
+  assert.is(remainingTokens(gateway), BUDGET)
 })
 
 all.run()

@@ -7,7 +7,7 @@ import { Stage } from '../../support/gateway.ts'
 import type { Line, RunningGateway } from '../../support/gateway.ts'
 import { answers, chatEventsOf, chatOf, LlmBackend } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
-import { CHAT, chatAsking, left, tokens } from '../../support/llm/asking.ts'
+import { CHAT, chatAsking, remainingTokens, tokens } from '../../support/llm/asking.ts'
 
 const balance = suite('balance of LLM budgets')
 const stage = new Stage()
@@ -114,7 +114,7 @@ for (const policies of [
     assert.is(lines.length, REQUESTS)
     const spent = lines.map(spentIn).reduce((sum, tokens) => sum + tokens, 0)
     assert.ok(spent > 0)
-    assert.is(BUDGET - left(gateway), spent)
+    assert.is(BUDGET - remainingTokens(gateway), spent)
   })
 
 balance.run()

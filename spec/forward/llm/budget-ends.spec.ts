@@ -12,7 +12,7 @@ import {
   CHAT,
   chatAsking,
   estimateOf,
-  left,
+  remainingTokens,
   post,
   staged,
   tokens,
@@ -42,12 +42,12 @@ ends(
     const held = answers.held(never, answers.json(''))
     const { gateway, backend } = await staged(stage, LIMITED, held)
     const client = await ask(gateway)
-    await backend.heard(1)
+    await backend.completeRequest(1)
     client.destroy()
     const [line] = await gateway.logged(1)
     assert.is(line!['outcome'], 'client_closed')
     assert.is(line!['gen_ai.usage.estimated'], ESTIMATE)
-    assert.is(left(gateway), BUDGET - ESTIMATE)
+    assert.is(remainingTokens(gateway), BUDGET - ESTIMATE)
   },
 )
 
@@ -65,7 +65,7 @@ ends(
     const [line] = await gateway.logged(1)
     assert.is(line!['outcome'], 'client_closed')
     assert.is(line!['gen_ai.usage.estimated'], ESTIMATE + 2)
-    assert.is(left(gateway), BUDGET - ESTIMATE - 2)
+    assert.is(remainingTokens(gateway), BUDGET - ESTIMATE - 2)
   },
 )
 
@@ -83,7 +83,7 @@ ends(
     const [line] = await gateway.logged(1)
     assert.is(line!['outcome'], 'client_closed')
     assert.is(line!['gen_ai.usage.output_tokens'], 12)
-    assert.is(left(gateway), BUDGET - 42)
+    assert.is(remainingTokens(gateway), BUDGET - 42)
   },
 )
 
@@ -101,7 +101,7 @@ ends(
     assert.not.match(text, /\r\n0\r\n/)
     const [line] = await gateway.logged(1)
     assert.is(line!['outcome'], 'backend_reset')
-    assert.is(left(gateway), BUDGET - ESTIMATE - 1)
+    assert.is(remainingTokens(gateway), BUDGET - ESTIMATE - 1)
   },
 )
 
@@ -116,7 +116,7 @@ ends('cost nothing when the provider fails, refuses or cannot be reached', async
     const { gateway } = await staged(stage, LIMITED, answer)
     const response = await post(gateway)
     assert.is(response.status, status)
-    assert.is(left(gateway), BUDGET, String(status))
+    assert.is(remainingTokens(gateway), BUDGET, String(status))
     assert.is(response.headers['x-ratelimit-limit'], String(BUDGET))
   }
   const { gateway, backend } = await staged(stage, LIMITED, answers.fails(500))
@@ -124,7 +124,7 @@ ends('cost nothing when the provider fails, refuses or cannot be reached', async
   const response = await post(gateway)
   assert.is(response.status, 503)
   assert.match(response.headers['content-type']!, 'application/json')
-  assert.is(left(gateway), BUDGET)
+  assert.is(remainingTokens(gateway), BUDGET)
 })
 
 ends('are charged once, even after a retry', async () => {
@@ -132,7 +132,7 @@ ends('are charged once, even after a retry', async () => {
   let seen = 0
   let gateway: RunningGateway | null = null
   const look: LlmAnswer = (request, response) => {
-    seen = left(gateway!)
+    seen = remainingTokens(gateway!)
     answers.events(EVENTS)(request, response)
   }
   const made = await staged(stage, { policies }, answers.fails(500), answers.hangsUp(), look)
@@ -143,21 +143,21 @@ ends('are charged once, even after a retry', async () => {
   assert.is(made.backend.requests.length, 3)
   assert.is(seen, BUDGET - ESTIMATE)
   assert.is(response.headers['x-ratelimit-remaining'], String(BUDGET - ESTIMATE))
-  assert.is(left(gateway), BUDGET - 42)
+  assert.is(remainingTokens(gateway), BUDGET - 42)
   made.backend.answer(answers.fails(500))
   assert.is((await post(gateway, STREAMING)).status, 500)
-  assert.is(left(gateway), BUDGET - 42)
+  assert.is(remainingTokens(gateway), BUDGET - 42)
 })
 
 ends('cost nothing when the body is truncated or not JSON', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, answers.json(chatOf(1, 1)))
   const client = await stage.client(gateway)
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 30\r\n\r\n{"model":"m",`)
-  await backend.asked(1)
-  assert.ok(left(gateway) < BUDGET)
+  await backend.requestHead(1)
+  assert.ok(remainingTokens(gateway) < BUDGET)
   client.send('"x":}            ')
   assert.match(await client.until(/\}\}$/), ' 400 ')
-  assert.is(left(gateway), BUDGET)
+  assert.is(remainingTokens(gateway), BUDGET)
   assert.is(backend.requests[0]!.state, 'coming')
   await backend.requests[0]!.whole()
   assert.is(backend.requests[0]!.state, 'gone')
@@ -169,31 +169,31 @@ ends('cost nothing when the client closes the connection before the end of its b
   const { gateway, backend } = await staged(stage, LIMITED, NEVER)
   const client = await stage.client(gateway)
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 2000\r\n\r\n{`)
-  await (await backend.asked(1)).received(1)
-  assert.is(left(gateway), BUDGET - 500)
+  await (await backend.requestHead(1)).received(1)
+  assert.is(remainingTokens(gateway), BUDGET - 500)
   client.destroy()
   const [line] = await gateway.logged(1)
   assert.is(line!['gen_ai.usage.estimated'], undefined)
-  assert.is(left(gateway), BUDGET)
+  assert.is(remainingTokens(gateway), BUDGET)
 })
 
 ends('cost the prompt, with either framing', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, NEVER)
   const client = await stage.client(gateway)
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`)
-  await backend.asked(1)
+  await backend.requestHead(1)
   client.send(`${STREAMING.length.toString(16)}\r\n${STREAMING}\r\n0\r\n\r\n`)
-  await backend.heard(1)
+  await backend.completeRequest(1)
   client.destroy()
   await gateway.logged(1)
-  assert.is(left(gateway), BUDGET - ESTIMATE)
+  assert.is(remainingTokens(gateway), BUDGET - ESTIMATE)
   const other = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
   const request = other.request({ ':path': CHAT, ':method': 'POST' })
   request.stream.end(STREAMING)
-  await backend.heard(2)
+  await backend.completeRequest(2)
   request.stream.close(8)
   await gateway.logged(2)
-  assert.is(left(gateway), BUDGET - 2 * ESTIMATE)
+  assert.is(remainingTokens(gateway), BUDGET - 2 * ESTIMATE)
 })
 
 ends('cost all of a long prompt, though only a part was charged in advance', async () => {
@@ -203,10 +203,10 @@ ends('cost all of a long prompt, though only a part was charged in advance', asy
   const client = await ask(gateway, body)
   await stream.opened()
   await client.until(/\r\n\r\n/)
-  assert.ok(left(gateway) > 1_000_000 - 33_000)
+  assert.ok(remainingTokens(gateway) > 1_000_000 - 33_000)
   client.destroy()
   await gateway.logged(1)
-  assert.is(left(gateway), 1_000_000 - estimateOf(body))
+  assert.is(remainingTokens(gateway), 1_000_000 - estimateOf(body))
 })
 
 ends('cost the prompt when the response cannot be read', async () => {
@@ -214,7 +214,7 @@ ends('cost the prompt when the response cannot be read', async () => {
   const { gateway } = await staged(stage, LIMITED, answer)
   const body = JSON.stringify({ messages: [{ text: 'x'.repeat(400) }] })
   await post(gateway, body, { path: '/model/m/converse-stream' })
-  assert.ok(left(gateway) <= BUDGET - estimateOf(body))
+  assert.ok(remainingTokens(gateway) <= BUDGET - estimateOf(body))
 })
 
 ends('settle the same over HTTP/2', async () => {
@@ -227,7 +227,7 @@ ends('settle the same over HTTP/2', async () => {
   assert.match(first.body, '[DONE]')
   assert.not.match(first.body, '"usage"')
   assert.is(first.head['x-ratelimit-limit'], String(BUDGET))
-  assert.is(left(gateway), BUDGET - 42)
+  assert.is(remainingTokens(gateway), BUDGET - 42)
   const second = client.request({ ':path': CHAT, ':method': 'POST' })
   second.stream.end(STREAMING)
   await stream.opened()
@@ -237,7 +237,7 @@ ends('settle the same over HTTP/2', async () => {
   await stream.left()
   const line = (await gateway.logged(2))[1]!
   assert.is(line['outcome'], 'client_closed')
-  assert.is(left(gateway), BUDGET - 42 - ESTIMATE - 1)
+  assert.is(remainingTokens(gateway), BUDGET - 42 - ESTIMATE - 1)
 })
 
 ends('refuse over HTTP/2 as over HTTP/1', async () => {
@@ -256,7 +256,7 @@ ends('cost nothing for a response without a body', async () => {
     response.writeHead(204).end(),
   )
   assert.is((await post(gateway)).status, 204)
-  assert.is(left(gateway), BUDGET)
+  assert.is(remainingTokens(gateway), BUDGET)
 })
 
 ends('cost the prompt after requestTimeout', async () => {
@@ -266,7 +266,7 @@ ends('cost the prompt after requestTimeout', async () => {
   const response = await post(gateway, STREAMING)
   assert.is(response.status, 504)
   assert.match(response.text, '"error"')
-  assert.is(left(gateway), BUDGET - ESTIMATE)
+  assert.is(remainingTokens(gateway), BUDGET - ESTIMATE)
 })
 
 ends('cost the prompt after backendRequestTimeout', async () => {
@@ -275,7 +275,7 @@ ends('cost the prompt after backendRequestTimeout', async () => {
   assert.is((await post(gateway, STREAMING)).status, 504)
   const [line] = await gateway.logged(1)
   assert.is(line!['gen_ai.usage.estimated'], ESTIMATE)
-  assert.is(left(gateway), BUDGET - ESTIMATE)
+  assert.is(remainingTokens(gateway), BUDGET - ESTIMATE)
 })
 
 ends('are logged as missing for a stream without a last event', async () => {

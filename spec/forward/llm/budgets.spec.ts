@@ -10,7 +10,7 @@ import {
   CHAT,
   chatAsking,
   estimateOf,
-  left,
+  remainingTokens,
   post,
   staged,
   tokens,
@@ -63,7 +63,7 @@ budgets(
     const estimate = estimateOf(capped) + 100
     const third = await post(gateway, capped)
     assert.is(third.headers['x-ratelimit-remaining'], String(980 - estimate))
-    assert.is(left(gateway), 970)
+    assert.is(remainingTokens(gateway), 970)
   },
 )
 
@@ -78,8 +78,8 @@ budgets('are not exceeded by many parallel requests', async () => {
   // No request is answered until all have been admitted or refused.
   const responses = Promise.all(Array.from({ length: 6 }, () => post(gateway)))
   await gateway.logged(3)
-  await backend.heard(3)
-  assert.is(left(gateway), 0)
+  await backend.completeRequest(3)
+  assert.is(remainingTokens(gateway), 0)
   open()
   const codes = statuses(await responses)
   assert.equal(
@@ -87,7 +87,7 @@ budgets('are not exceeded by many parallel requests', async () => {
     [200, 200, 200, 429, 429, 429],
   )
   assert.is(backend.requests.length, 3)
-  assert.is(left(gateway), 3 * ESTIMATE - 6)
+  assert.is(remainingTokens(gateway), 3 * ESTIMATE - 6)
 })
 
 budgets('are full again in the next window', async () => {
@@ -117,7 +117,7 @@ budgets('of requests are checked before the body arrives', async () => {
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n`)
   assert.match(await client.until(/rate limit exceeded$/), ' 429 ')
   assert.is(backend.requests.length, 1)
-  assert.is(left(gateway, 1), 7)
+  assert.is(remainingTokens(gateway, 1), 7)
 })
 
 budgets('must all admit a request, and a refusal by one charges none of the others', async () => {
@@ -130,9 +130,9 @@ budgets('must all admit a request, and a refusal by one charges none of the othe
   const first = await post(gateway)
   // The headers are those of the tightest limit.
   assert.is(first.headers['x-ratelimit-limit'], '20')
-  assert.equal([left(gateway, 0), left(gateway, 1)], [950, 0])
+  assert.equal([remainingTokens(gateway, 0), remainingTokens(gateway, 1)], [950, 0])
   assert.is((await post(gateway)).status, 429)
-  assert.equal([left(gateway, 0), left(gateway, 1)], [950, 0])
+  assert.equal([remainingTokens(gateway, 0), remainingTokens(gateway, 1)], [950, 0])
 })
 
 budgets('of a gateway are shared by all its routes', async () => {
@@ -150,7 +150,7 @@ spec:
   traffic: { rateLimit: { local: [{ tokens: 60, unit: Hours }] } }
 `)
   assert.is((await post(gateway, BODY, { path: '/a/chat/completions' })).status, 200)
-  assert.is(left(gateway), 10)
+  assert.is(remainingTokens(gateway), 10)
   assert.is((await post(gateway, BODY, { path: '/b/chat/completions' })).status, 200)
   assert.is((await post(gateway, BODY, { path: '/a/chat/completions' })).status, 429)
   assert.is((await post(gateway, BODY, { path: '/b/chat/completions' })).status, 429)
@@ -241,7 +241,7 @@ budgets('count responses of the mock provider over HTTP/1', async () => {
   const response = await post(gateway, chatAsking({ stream: true }))
   assert.match(response.text, '[DONE]')
   assert.not.match(response.text, '"usage":{')
-  const used = 30 - left(gateway)
+  const used = 30 - remainingTokens(gateway)
   assert.ok(used > 0 && used < 30)
 })
 
@@ -265,14 +265,14 @@ budgets('depend on the path at the provider, not on the client’s path', async 
     const written = { entry, policies: tokens(100) }
     const { gateway, backend } = await staged(stage, written, answer)
     assert.equal(statuses([await post(gateway, BODY, { path })]), [200])
-    assert.is(left(gateway), 0, path)
+    assert.is(remainingTokens(gateway), 0, path)
     assert.equal(statuses([await post(gateway, BODY, { path })]), [429])
     assert.is(backend.requests.length, 1)
     // The gateway also asks for the usage of streams there.
     const other = await staged(stage, written, answers.events(chatEventsOf(60, 9)))
     await post(other.gateway, chatAsking({ stream: true }), { path })
     assert.match(other.backend.requests[0]!.text, 'include_usage')
-    assert.is(left(other.gateway), 31)
+    assert.is(remainingTokens(other.gateway), 31)
   }
 })
 
@@ -284,10 +284,10 @@ budgets('are charged the reported usage, even if the format is free', async () =
       answers.json(chatOf(20, 10)),
     )
     await post(gateway, BODY, { path })
-    assert.is(left(gateway), 70, path)
+    assert.is(remainingTokens(gateway), 70, path)
     backend.answer(answers.json({ input_tokens: 7, totalTokens: 7 }))
     assert.is((await post(gateway, BODY, { path })).status, 200)
-    assert.is(left(gateway), 70, path)
+    assert.is(remainingTokens(gateway), 70, path)
   }
 })
 

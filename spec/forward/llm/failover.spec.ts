@@ -11,7 +11,7 @@ import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { answers, chatOf, LlmBackend, LlmStream } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
-import { CHAT, chatAsking, left, post, tokens } from '../../support/llm/asking.ts'
+import { CHAT, chatAsking, remainingTokens, post, tokens } from '../../support/llm/asking.ts'
 
 const failover = suite('failover of providers')
 const stage = new Stage()
@@ -56,7 +56,7 @@ failover('calls the next group when one fails, with its own key and model', asyn
     assert.is(one!.text, body.replace('"m"', '"one-model"'))
     assert.is(two!.text, body.replace('"m"', '"two-model"'))
     assert.is(two!.headers['content-length'], String(two!.text.length))
-    assert.is(left(gateway), 990)
+    assert.is(remainingTokens(gateway), 990)
     const [line] = await gateway.logged(1)
     assert.is(line!['gen_ai.provider.name'], 'two')
     assert.is(line!['endpoint'], `127.0.0.1:${second.port}`)

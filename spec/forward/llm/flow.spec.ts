@@ -9,7 +9,7 @@ import {
   CHAT,
   chatAsking,
   estimateOf,
-  left,
+  remainingTokens,
   post,
   staged,
   tokens,
@@ -44,7 +44,7 @@ flow('answers pipelined requests, each with its own counts', async () => {
     lines.map((line) => line['gen_ai.usage.output_tokens']),
     [2, 4, 6],
   )
-  assert.is(left(gateway), 10_000_000 - 21)
+  assert.is(remainingTokens(gateway), 10_000_000 - 21)
   await client.until((text) => text.split('[DONE]').length === 3)
   assert.is(client.text.split('HTTP/1.1 200 OK').length, 4)
   const asked = ',"stream_options":{"include_usage":true}}'
@@ -74,12 +74,12 @@ flow(
     client.socket.pause()
     const body = chatAsking({ stream: true })
     client.send(`POST ${CHAT} HTTP/1.0\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
-    await backend.heard(1)
+    await backend.completeRequest(1)
     client.socket.resume()
     const text = await client.untilClosed()
     const expected = [...many, ...rest].filter((event) => !event.includes('usage')).join('')
     assert.ok(text.endsWith(`\r\n\r\n${expected}`))
-    assert.is(left(gateway), 10_000_000 - 14)
+    assert.is(remainingTokens(gateway), 10_000_000 - 14)
   },
 )
 
@@ -91,7 +91,7 @@ flow('forwards a response that arrives before the request is complete', async ()
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 900000\r\n\r\n{"model":"m",`)
   assert.match(await client.until(/long$/), ' 413 ')
   await gateway.logged(1)
-  assert.is(left(gateway), 10_000_000)
+  assert.is(remainingTokens(gateway), 10_000_000)
 })
 
 flow('charges more in advance as more of a request is known', async () => {
@@ -100,19 +100,19 @@ flow('charges more in advance as more of a request is known', async () => {
   const client = await stage.client(gateway)
   const body = '{"model":"m","max_tokens":800}'
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`)
-  await backend.asked(1)
-  assert.is(left(gateway), 1000 - estimateOf(body))
+  await backend.requestHead(1)
+  assert.is(remainingTokens(gateway), 1000 - estimateOf(body))
   client.send(body)
-  await backend.heard(1)
-  assert.is(left(gateway), 1000 - estimateOf(body) - 100)
+  await backend.completeRequest(1)
+  assert.is(remainingTokens(gateway), 1000 - estimateOf(body) - 100)
   // The size of a body without a content-length is known at its end.
   const other = await stage.client(gateway)
   other.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`)
-  await backend.asked(2)
-  const before = left(gateway)
+  await backend.requestHead(2)
+  const before = remainingTokens(gateway)
   other.send(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
-  await backend.heard(2)
-  assert.is(before - left(gateway), estimateOf(body) + 100)
+  await backend.completeRequest(2)
+  assert.is(before - remainingTokens(gateway), estimateOf(body) + 100)
 })
 
 flow('sends 100 Continue, whether the gateway or the provider reads the body first', async () => {
@@ -152,12 +152,12 @@ flow('waits for the model only if a limit depends on it', async () => {
   )
   const client = await stage.client(byTeam.gateway)
   client.send(`${head}{"messages":[]`)
-  await (await byTeam.backend.asked(1)).received(14)
+  await (await byTeam.backend.requestHead(1)).received(14)
   const byModel = await staged(stage, keyed('llm.requestModel'), answers.json(chatOf(1, 1)))
   const other = await stage.client(byModel.gateway)
   other.send(`${head}{"messages":[]`)
   other.send(`,"model":"m"}`.padEnd(46))
-  await byModel.backend.heard(1)
+  await byModel.backend.completeRequest(1)
   assert.is(byModel.backend.requests[0]!.text.trim(), '{"messages":[],"model":"m"}')
 })
 

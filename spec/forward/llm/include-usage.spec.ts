@@ -9,7 +9,15 @@ import type { RunningGateway } from '../../support/gateway.ts'
 import { Http2Client } from '../../support/http2-client.ts'
 import { answers, chatEventsOf, chatOf } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
-import { aiRoute, CHAT, chatAsking, left, post, staged, tokens } from '../../support/llm/asking.ts'
+import {
+  aiRoute,
+  CHAT,
+  chatAsking,
+  remainingTokens,
+  post,
+  staged,
+  tokens,
+} from '../../support/llm/asking.ts'
 
 const usage = suite('requested usage')
 const stage = new Stage()
@@ -41,7 +49,7 @@ usage('is added before the last brace, and removed from the response', async () 
   assert.is(seen!.text, injected(STREAMING))
   assert.is(seen!.headers['content-length'], String(injected(STREAMING).length))
   assert.equal([response.status, response.text, response.end], [200, PLAIN, 'whole'])
-  assert.is(left(gateway), 1000 - 42)
+  assert.is(remainingTokens(gateway), 1000 - 42)
   const [line] = await gateway.logged(1)
   assert.is(line!['gen_ai.usage.input_tokens'], 30)
   assert.is(line!['gen_ai.usage.output_tokens'], 12)
@@ -53,7 +61,7 @@ usage('is removed from a stream in one piece or in single bytes', async () => {
   for (const pieces of [[bytes], single]) {
     const { gateway } = await staged(stage, LIMITED, answers.events(pieces))
     assert.is((await post(gateway, STREAMING)).text, PLAIN)
-    assert.is(left(gateway), 1000 - 42)
+    assert.is(remainingTokens(gateway), 1000 - 42)
   }
 })
 
@@ -74,7 +82,7 @@ usage('is padded where the content-length was sent before the end was known', as
     `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${STREAMING.length}\r\n\r\n` +
       STREAMING.slice(0, half),
   )
-  const seen = await backend.asked(1)
+  const seen = await backend.requestHead(1)
   client.send(STREAMING.slice(half))
   await client.until(/\r\n0\r\n\r\n$/)
   assert.is(seen.text.trimEnd(), injected(STREAMING))
@@ -88,7 +96,7 @@ usage('is padded where the content-length was sent before the end was known', as
     `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${quiet.length}\r\n\r\n` +
       quiet.slice(0, half),
   )
-  const second = await backend.asked(2)
+  const second = await backend.requestHead(2)
   other.send(quiet.slice(half))
   await other.until(/"usage"/)
   assert.is(second.text.trimEnd(), quiet)
@@ -152,10 +160,10 @@ usage('keeps providers from compressing a stream with a chunk to remove', async 
   // A provider that compresses anyway is counted, and its bytes are unchanged.
   const bytes = gzipSync(EVENTS.join(''))
   backend.answer(answers.events([bytes], { 'content-encoding': 'gzip' }))
-  const before = left(gateway)
+  const before = remainingTokens(gateway)
   assert.ok((await post(gateway, STREAMING)).body.equals(bytes))
   await gateway.logged(2)
-  assert.is(before - left(gateway), 42)
+  assert.is(before - remainingTokens(gateway), 42)
 })
 
 usage('is removed even if the response head arrives before the end of the request', async () => {
@@ -226,12 +234,12 @@ usage('is not the reason of a 400 about something else, which is forwarded uncha
   assert.is(response.status, 400)
   assert.match(response.text, 'the spec says 400')
   assert.is(backend.requests.length, 1)
-  assert.is(left(gateway), 1000)
+  assert.is(remainingTokens(gateway), 1000)
   // That 400 proves nothing: the next request asks for usage again.
   backend.answer(stream)
   assert.is((await post(gateway, STREAMING)).text, PLAIN)
   assert.is(backend.requests[1]!.text, injected(STREAMING))
-  assert.is(left(gateway), 1000 - 42)
+  assert.is(remainingTokens(gateway), 1000 - 42)
 })
 
 usage('is not the reason of a 400 whose message is compressed, late or missing', async () => {

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { routeTo, Stage } from '../../support/gateway.ts'
 import { answers, chatEventsOf, chatOf, LlmBackend } from '../../support/llm-backend.ts'
-import { chatAsking, left, post, tokens } from '../../support/llm/asking.ts'
+import { chatAsking, remainingTokens, post, tokens } from '../../support/llm/asking.ts'
 
 const hosts = suite('token limits before plain hosts')
 const stage = new Stage()
@@ -19,7 +19,7 @@ hosts('count a chat, and ask for the usage of its stream', async () => {
   const response = await post(gateway, chatAsking({ stream: true }))
   assert.is(response.text, events.filter((event) => !event.includes('usage')).join(''))
   assert.match(backend.requests[0]!.text, '"include_usage":true')
-  assert.is(left(gateway), BUDGET - 42)
+  assert.is(remainingTokens(gateway), BUDGET - 42)
   const [line] = await gateway.logged(1)
   assert.is(line!['endpoint'], `127.0.0.1:${backend.port}`)
   assert.is(line!['gen_ai.usage.input_tokens'], 30)
@@ -44,28 +44,28 @@ hosts('count every request that reports usage on a route with its own limit', as
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12))))
   const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
   await post(gateway, chatAsking(), { path: '/ask' })
-  assert.is(left(gateway), BUDGET - 42)
+  assert.is(remainingTokens(gateway), BUDGET - 42)
   await post(gateway, '', { path: '/ask', method: 'GET' })
   await post(gateway, 'a=b', {
     path: '/ask',
     fields: { 'content-type': 'application/x-www-form-urlencoded' },
   })
   // The response of any request may report usage.
-  assert.is(left(gateway), BUDGET - 84)
+  assert.is(remainingTokens(gateway), BUDGET - 84)
 })
 
 hosts('count every method except read-only methods', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12))))
   const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
   for (const method of ['PUT', 'PATCH', 'DELETE']) await post(gateway, chatAsking(), { method })
-  assert.is(left(gateway), BUDGET - 3 * 42)
+  assert.is(remainingTokens(gateway), BUDGET - 3 * 42)
   await post(gateway, '', { method: 'GET' })
   const client = await stage.client(gateway)
   for (const method of ['DELETE', 'OPTIONS']) {
     client.send(`${method} /v1/chat/completions HTTP/1.1\r\nhost: a\r\n\r\n`)
     assert.match(await client.until(/\}\}$/), ' 200 ')
   }
-  assert.is(left(gateway), BUDGET - 3 * 42)
+  assert.is(remainingTokens(gateway), BUDGET - 3 * 42)
 })
 
 hosts(
@@ -84,7 +84,7 @@ hosts(
     assert.is(backend.requests.at(-1)!.body.length, large.length)
     backend.answer(answers.json('x'.repeat(400), { 'content-type': 'application/pdf' }))
     await post(gateway, 'a,b', { path: '/orders', fields: { 'content-type': 'text/csv' } })
-    assert.is(left(gateway), BUDGET)
+    assert.is(remainingTokens(gateway), BUDGET)
     await backend.close()
     const response = await post(gateway, '{}', { path: '/orders' })
     assert.equal([response.status, response.headers['content-type']], [503, 'text/plain'])
@@ -112,7 +112,7 @@ hosts('do not limit plain APIs on a gateway with a token limit', async () => {
     assert.is(response.headers['x-ratelimit-limit'], undefined)
   }
   assert.is(backend.requests[0]!.text, broken)
-  assert.is(left(gateway), 50)
+  assert.is(remainingTokens(gateway), 50)
   const [line] = await gateway.logged(1)
   assert.is(line!['protocol'], 'http')
   assert.is((await post(gateway)).status, 200)
@@ -130,7 +130,7 @@ hosts('forward a compressed body unchanged, and count its response', async () =>
   assert.is(response.status, 200)
   assert.ok(backend.requests[0]!.body.equals(body))
   await gateway.logged(1)
-  assert.is(left(gateway), BUDGET - 42)
+  assert.is(remainingTokens(gateway), BUDGET - 42)
 })
 
 hosts.run()

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage } from '../../support/gateway.ts'
 import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
-import { chatAsking, left, post, staged, tokens } from '../../support/llm/asking.ts'
+import { chatAsking, remainingTokens, post, staged, tokens } from '../../support/llm/asking.ts'
 import type { Written } from '../../support/llm/asking.ts'
 
 const named = suite('models in heads')
@@ -113,12 +113,12 @@ named('are limited by model, without waiting for the body', async () => {
   const { gateway, backend } = await opened({ policies: tokens(1, 'key: llm.requestModel') })
   const client = await stage.client(gateway)
   client.send(`POST ${BEDROCK} HTTP/1.1\r\nhost: a\r\ncontent-length: 15\r\n\r\n{"con`)
-  await (await backend.asked(1)).received(5)
+  await (await backend.requestHead(1)).received(5)
   client.send('tents":[]}')
   await gateway.logged(1)
   assert.is((await post(gateway, BODY, { path: AZURE })).status, 429)
   assert.is((await post(gateway, BODY, { path: '/model/other/converse' })).status, 200)
-  assert.is(left(gateway), 1)
+  assert.is(remainingTokens(gateway), 1)
   const [line] = await gateway.logged(1)
   assert.is(line!['gen_ai.request.model'], 'dear')
 })

@@ -70,7 +70,7 @@ stopping('does not wait forever for a service that does not answer', async () =>
   const { rls, gateway } = await opened(stream.answer)
   await underWay(stream, gateway)
   let release!: () => void
-  rls.manners.hold = new Promise((resolve) => (release = resolve))
+  rls.behavior.hold = new Promise((resolve) => (release = resolve))
   await deadline(gateway.stop(), 4_000, 'the gateway to stop')
   release()
 })

@@ -33,7 +33,7 @@ async function opened(policies: string) {
 unread('a model is replaced whatever the content-type of the body', async () => {
   const { llm, ask } = await opened('ai: { modelAliases: { small: real } }')
   assert.match(await ask(BODY, 'content-type: application/x-www-form-urlencoded'), /^HTTP\/1.1 200/)
-  assert.is((await llm.heard(1)).text, '{"model":"real","messages":[]}')
+  assert.is((await llm.completeRequest(1)).text, '{"model":"real","messages":[]}')
 })
 
 unread('a compressed body is refused where the model matters', async () => {
@@ -54,7 +54,7 @@ unread('a compressed body is forwarded unchanged where the model does not matter
     await ask(bytes, 'content-type: application/json', 'content-encoding: gzip'),
     /^HTTP\/1.1 200/,
   )
-  assert.equal((await llm.heard(1)).body, bytes)
+  assert.equal((await llm.completeRequest(1)).body, bytes)
 })
 
 const KEYED = `apiKey: { mode: strict, keys: [{ key: ${KEY}, allowedModels: ["sm*"] }] }`
@@ -64,7 +64,7 @@ const BEARER = `authorization: Bearer ${KEY}`
 unread('a key may use its models', async () => {
   const { llm, ask } = await opened(KEYED)
   assert.match(await ask(BODY, BEARER, 'content-type: application/json'), /^HTTP\/1.1 200/)
-  assert.is((await llm.heard(1)).text, BODY)
+  assert.is((await llm.completeRequest(1)).text, BODY)
 })
 
 unread('a key may not use other models', async () => {

@@ -80,7 +80,7 @@ export class Answer {
   }
 
   async until(holds: (answer: this) => boolean, what: string): Promise<this> {
-    await this.raw.settled(() => holds(this), WAIT_MS, `${what} behind ${this.raw.text}`)
+    await this.raw.settled(() => holds(this), WAIT_MS, `${what} after ${this.raw.text}`)
     if (!holds(this)) throw new Error(`no ${what}, but ${this.raw.end}: ${this.raw.text}`)
     return this
   }

@@ -1,13 +1,13 @@
-// Attempts to come in without being let in, as an attacker makes them: forged and borrowed tokens, sessions of others, and
-// metadata bent by what a request says of its host.
+// Attacks on authentication: forged and stolen tokens, sessions of other users, and metadata changed by the host headers of
+// a request.
 
 import { SignJWT, UnsecuredJWT, exportJWK, exportSPKI, generateKeyPair, importJWK } from 'jose'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ask, inSession, initialize, knock } from '../../support/idp/ask-mcp.ts'
+import { ask, inSession, initialize, checkAccess } from '../../support/idp/ask-mcp.ts'
 import type { Guarded } from '../../support/idp/guarded.ts'
 import { guardedFor, realmSetting, tenantSetting } from '../../support/idp/guarding.ts'
-import { rawAsk } from '../../support/idp/raw-ask.ts'
+import { sendRawRequest } from '../../support/idp/raw-request.ts'
 import { RealmDouble } from '../../support/idp/realm-double.ts'
 import { SigningKeys } from '../../support/idp/signing-keys.ts'
 import { TenantDouble } from '../../support/idp/tenant-double.ts'
@@ -26,7 +26,7 @@ const keys = await SigningKeys.create()
 const withRealm = guardedFor(attacks, () => RealmDouble.start(keys), realmSetting())
 const withTenant = guardedFor(attacks, () => TenantDouble.start({}, keys), tenantSetting())
 
-/** What the challenge says is wrong. */
+/** The error description in the challenge. */
 async function faultOf({ url }: Guarded, token: string): Promise<string> {
   const { status, headers, text } = await initialize(url, token)
   const challenge = headers.get('www-authenticate') ?? ''
@@ -37,7 +37,7 @@ async function faultOf({ url }: Guarded, token: string): Promise<string> {
   return /error_description="the token is not valid: ([^"]*)"/.exec(challenge)?.[1] ?? challenge
 }
 
-attacks('tokens of somebody else, for somebody else, or of another time', async () => {
+attacks('refuses tokens with another signer, issuer, audience or time', async () => {
   const foreign = await SigningKeys.create()
   await withRealm(async (guarded, realm) => {
     const now = Math.floor(Date.now() / 1000)
@@ -55,9 +55,10 @@ attacks('tokens of somebody else, for somebody else, or of another time', async 
       'no end': await keys.sign({ iss: own.iss, aud: own.aud, sub: 'eve' }),
       'an end that is text': await realm.token({ exp: '4000000000' as unknown as number }),
     }
-    const told: Record<string, string> = {}
-    for (const [name, token] of Object.entries(faults)) told[name] = await faultOf(guarded, token)
-    assert.equal(told, {
+    const reported: Record<string, string> = {}
+    for (const [name, token] of Object.entries(faults))
+      reported[name] = await faultOf(guarded, token)
+    assert.equal(reported, {
       'keys of another realm under the same name': 'signature',
       'another issuer': 'issuer',
       'the issuer in other letters': 'issuer',
@@ -70,18 +71,21 @@ attacks('tokens of somebody else, for somebody else, or of another time', async 
       'no end': 'missing claim',
       'an end that is text': 'malformed',
     })
-    assert.is(await knock(guarded.url, await realm.token({ aud: ['x', realm.audience] })), 'let in')
+    assert.is(
+      await checkAccess(guarded.url, await realm.token({ aud: ['x', realm.audience] })),
+      'admitted',
+    )
   })
 })
 
-attacks('other algorithms, other keys, and keys that a token brings along', async () => {
+attacks('refuses other algorithms, other keys, and keys inside a token', async () => {
   await withRealm(async (guarded, realm) => {
     const claims = { iss: realm.issuer, aud: realm.audience, sub: 'eve', exp: 4_000_000_000 }
     const [key] = keys.all
     const kid = key!.kid!
     const mine = await generateKeyPair('RS256', { extractable: true })
     const jwk = await exportJWK(mine.publicKey)
-    // The public key as everybody has it, taken for a shared secret.
+    // The public key, used as a shared secret.
     const { kty, n, e } = key!
     const known = await importJWK({ kty: kty!, n: n!, e: e! }, 'RS256')
     const pem = new TextEncoder().encode(
@@ -121,27 +125,27 @@ attacks('other algorithms, other keys, and keys that a token brings along', asyn
   })
 })
 
-attacks('tokens that are very long', async () => {
+attacks('refuses very long tokens', async () => {
   await withRealm(async (guarded, realm) => {
     const long = await realm.token({ padding: 'x'.repeat(13_000) })
     assert.ok(long.length > 16_384)
-    const told = await initialize(guarded.url, long)
-    assert.is(told.status, 401)
+    const refused = await initialize(guarded.url, long)
+    assert.is(refused.status, 401)
     const longer = await initialize(guarded.url, 'x'.repeat(300_000)).catch(() => ({ status: 431 }))
     assert.is(longer.status, 431)
-    assert.is(await knock(guarded.url, await realm.token()), 'let in')
+    assert.is(await checkAccess(guarded.url, await realm.token()), 'admitted')
   })
 })
 
-attacks('a token in other places, or twice', async () => {
+attacks('refuses a token outside of the Authorization header, or two of them', async () => {
   await withRealm(async ({ url }, realm) => {
     const token = await realm.token()
     const statusOf = async (
       headers: readonly (readonly [string, string])[],
       target = '/mcp',
     ): Promise<number> => {
-      const odd = { method: 'POST', target, headers: [...POSTED, ...headers], body: PING }
-      return (await rawAsk(url, odd)).status
+      const request = { method: 'POST', target, headers: [...POSTED, ...headers], body: PING }
+      return (await sendRawRequest(url, request)).status
     }
     const bearer = ['authorization', `Bearer ${token}`] as const
     assert.is(await statusOf([bearer]), 400)
@@ -158,11 +162,11 @@ attacks('a token in other places, or twice', async () => {
     assert.is(await statusOf([['authorization', token]]), 401)
     const form = { method: 'POST', target: '/mcp', body: `access_token=${token}` }
     const headers = [['content-type', 'application/x-www-form-urlencoded']] as const
-    assert.is((await rawAsk(url, { ...form, headers })).status, 401)
+    assert.is((await sendRawRequest(url, { ...form, headers })).status, 401)
   })
 })
 
-attacks('paths that look like those which need no token', async () => {
+attacks('refuses paths that resemble those without authentication', async () => {
   await withRealm(async ({ url }) => {
     for (const target of [
       '/mcp/.well-known/../../mcp',
@@ -174,14 +178,14 @@ attacks('paths that look like those which need no token', async () => {
       '/mcp/client-registration',
       '/mcp/token',
     ]) {
-      const odd = { method: 'POST', target, headers: POSTED, body: PING }
-      const { status, text } = await rawAsk(url, odd)
+      const request = { method: 'POST', target, headers: POSTED, body: PING }
+      const { status, text } = await sendRawRequest(url, request)
       assert.ok([400, 401, 404, 405].includes(status), `${target}: ${status} ${text}`)
     }
   })
 })
 
-attacks('the session of somebody else', async () => {
+attacks('refuses the session of another user', async () => {
   await withRealm(async ({ url }, realm) => {
     const ada = await realm.token()
     const bob = await realm.token({ sub: 'bob' })
@@ -226,29 +230,30 @@ const DOCUMENTS = [
 ]
 
 for (const provider of ['realm', 'tenant'] as const)
-  attacks(`no header bends the metadata before a ${provider}`, async () => {
+  attacks(`no request header changes the metadata for a ${provider}`, async () => {
     const use = async ({ url }: Guarded): Promise<void> => {
       for (const target of DOCUMENTS)
         for (const headers of POISON) {
-          const { headers: fields, text } = await rawAsk(url, { target, headers })
-          const told = `${[...fields].join('\n')}\n${text}`
-          const name = `${target} with ${String(headers)}: ${told}`
-          assert.not.match(told, EVIL, name)
-          assert.match(told, url.host, name)
+          const { headers: fields, text } = await sendRawRequest(url, { target, headers })
+          const response = `${[...fields].join('\n')}\n${text}`
+          const name = `${target} with ${String(headers)}: ${response}`
+          assert.not.match(response, EVIL, name)
+          assert.match(response, url.host, name)
         }
       const absolute = `http://${EVIL}/.well-known/oauth-protected-resource/mcp`
-      assert.not.match((await rawAsk(url, { target: absolute })).text, EVIL)
+      assert.not.match((await sendRawRequest(url, { target: absolute })).text, EVIL)
     }
     if (provider === 'realm') await withRealm(use)
     else await withTenant(use)
   })
 
-attacks('a page that had its own name point here, with a good token', async () => {
+attacks('refuses a page with DNS rebinding, even with a valid token', async () => {
   await withRealm(async ({ url }, realm) => {
     const bearer = ['authorization', `Bearer ${await realm.token()}`] as const
     const from = async (...more: (readonly [string, string])[]): Promise<number> => {
       const headers = [...POSTED, bearer, ...more]
-      return (await rawAsk(url, { method: 'POST', target: '/mcp', headers, body: PING })).status
+      return (await sendRawRequest(url, { method: 'POST', target: '/mcp', headers, body: PING }))
+        .status
     }
     assert.is(await from(['host', EVIL]), 403)
     assert.is(await from(['host', EVIL], ['origin', `http://${EVIL}`]), 403)

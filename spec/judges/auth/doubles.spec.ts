@@ -1,5 +1,5 @@
-// The doubles of the two identity providers are what spec.md says of the real ones, so that what the gateway does for
-// clients is needed and seen.
+// The doubles of the two identity providers behave as spec.md describes the real ones, so that the adaptations of the
+// gateway are needed and tested.
 
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import * as openid from 'openid-client'
@@ -47,7 +47,7 @@ async function register(realm: RealmDouble): Promise<openid.Configuration> {
   return openid.dynamicClientRegistration(new URL(realm.issuer), metadata, openid.None(), INSECURE)
 }
 
-/** The one client of a tenant, which is told where to go by the tenant itself. */
+/** The only client of a tenant; it reads the endpoints from the tenant's own metadata. */
 async function known(tenant: TenantDouble, secret = ''): Promise<openid.Configuration> {
   const server = new URL(`${tenant.host.origin}/${TENANT}/v2.0`)
   const proof = secret === '' ? openid.None() : openid.ClientSecretPost(secret)
@@ -56,14 +56,14 @@ async function known(tenant: TenantDouble, secret = ''): Promise<openid.Configur
 
 async function logIn(config: openid.Configuration, extra: Record<string, string> = {}) {
   const verifier = openid.randomPKCECodeVerifier()
-  const asked = openid.buildAuthorizationUrl(config, {
+  const authorization = openid.buildAuthorizationUrl(config, {
     redirect_uri: CALLBACK,
     scope: 'openid mcp',
     code_challenge: await openid.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     ...extra,
   })
-  const callback = await browse(asked, CALLBACK)
+  const callback = await browse(authorization, CALLBACK)
   const checks = { pkceCodeVerifier: verifier }
   const tokens = await openid.authorizationCodeGrant(config, callback, checks, extra)
   return { callback, tokens }
@@ -71,14 +71,14 @@ async function logIn(config: openid.Configuration, extra: Record<string, string>
 
 async function failureOf(promise: Promise<unknown>): Promise<openid.ResponseBodyError> {
   const error: unknown = await promise.then(
-    () => assert.unreachable('it was let through'),
+    () => assert.unreachable('it did not fail'),
     (reason: unknown) => reason,
   )
   assert.instance(error, openid.ResponseBodyError)
   return error as openid.ResponseBodyError
 }
 
-doubles('a realm registers anyone and logs them in', async () => {
+doubles('a realm registers any client and logs in its user', async () => {
   await withRealm(async (realm) => {
     const { callback, tokens } = await logIn(await register(realm))
     assert.is(callback.searchParams.get('iss'), realm.issuer)
@@ -93,22 +93,24 @@ doubles('a realm registers anyone and logs them in', async () => {
   })
 })
 
-doubles('a realm knows no resource indicators: the audience is its own', async () => {
+doubles('a realm ignores resource indicators and sets its own audience', async () => {
   await withRealm(async (realm) => {
     const { tokens } = await logIn(await register(realm), { resource: 'https://elsewhere.example' })
     assert.is(decodeJwt(tokens.access_token).aud, realm.audience)
   })
 })
 
-doubles('a realm wants PKCE', async () => {
+doubles('a realm requires PKCE', async () => {
   await withRealm(async (realm) => {
-    const asked = openid.buildAuthorizationUrl(await register(realm), { redirect_uri: CALLBACK })
-    const callback = await browse(asked, CALLBACK)
+    const authorization = openid.buildAuthorizationUrl(await register(realm), {
+      redirect_uri: CALLBACK,
+    })
+    const callback = await browse(authorization, CALLBACK)
     assert.is(callback.searchParams.get('error'), 'invalid_request')
   })
 })
 
-doubles('a realm with trusted hosts refuses to register', async () => {
+doubles('a realm with trusted hosts refuses a registration', async () => {
   await withRealm(async (realm) => {
     realm.trusts = 'no'
     const error = await failureOf(register(realm))
@@ -117,12 +119,12 @@ doubles('a realm with trusted hosts refuses to register', async () => {
   })
 })
 
-doubles('refreshes, and signs with the new key after a rotation', async () => {
+doubles('refreshes a token, and signs with the new key after a rotation', async () => {
   await withRealm(
     async (realm) => {
       const config = await register(realm)
       const { tokens } = await logIn(config)
-      await realm.rotate('beside')
+      await realm.rotate('keep')
       const again = await openid.refreshTokenGrant(config, tokens.refresh_token!)
       assert.is(decodeProtectedHeader(again.access_token).kid, 'key-2')
       const { text } = await ask(`${realm.issuer}/protocol/openid-connect/certs`)
@@ -134,22 +136,22 @@ doubles('refreshes, and signs with the new key after a rotation', async () => {
           { kid: 'key-1', d: undefined },
         ],
       )
-      await realm.rotate('instead')
+      await realm.rotate('remove')
       assert.equal(realm.keys.kids, ['key-3'])
     },
     await SigningKeys.create(),
   )
 })
 
-doubles('logs in whoever sits at the browser', async () => {
+doubles('logs in the current user of the browser', async () => {
   await withRealm(async (realm) => {
-    realm.person = 'bob'
+    realm.user = 'bob'
     const { tokens } = await logIn(await register(realm))
     assert.is(decodeJwt(tokens.access_token).sub, 'bob')
   })
 })
 
-doubles('comes back where it was, and remembers its clients', async () => {
+doubles('starts again at the same address, and keeps its clients', async () => {
   await withRealm(async (realm) => {
     const config = await register(realm)
     await realm.down()
@@ -188,8 +190,8 @@ for (const version of ['v1', 'v2'] as const)
 doubles('a tenant rejects resource at both endpoints', async () => {
   await withTenant({ platform: 'public' }, async (tenant) => {
     const config = await known(tenant)
-    const asked = openid.buildAuthorizationUrl(config, { resource: 'https://mcp.example' })
-    const refused = await ask(asked)
+    const authorization = openid.buildAuthorizationUrl(config, { resource: 'https://mcp.example' })
+    const refused = await ask(authorization)
     assert.is(refused.status, 400)
     assert.match(refused.text, /"error":"invalid_target".*AADSTS9010010/)
 
@@ -202,7 +204,7 @@ doubles('a tenant rejects resource at both endpoints', async () => {
   })
 })
 
-doubles('a tenant wants the secret of a web application', async () => {
+doubles('a tenant requires the secret of a web application', async () => {
   await withTenant({ platform: 'web' }, async (tenant) => {
     const error = await failureOf(logIn(await known(tenant)))
     assert.is(error.error, 'invalid_client')
@@ -210,7 +212,7 @@ doubles('a tenant wants the secret of a web application', async () => {
   })
 })
 
-doubles('a tenant refuses a secret of a public client', async () => {
+doubles('a tenant refuses a secret from a public client', async () => {
   await withTenant({ platform: 'public' }, async (tenant) => {
     const error = await failureOf(logIn(await known(tenant, CLIENT_SECRET)))
     assert.is(error.error, 'invalid_client')

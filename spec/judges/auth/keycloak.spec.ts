@@ -1,10 +1,10 @@
-// A real Keycloak behind `idp_realm`: what the double only claims. It is run where there is Java and the way to Maven
-// Central; otherwise a line says that it was not, and why.
+// A real Keycloak as `idp_realm` provider, to confirm the double. It runs if Java is installed and Maven Central can be
+// reached; otherwise a line reports the skip and its reason.
 
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ask, initialize, knock, tools } from '../../support/idp/ask-mcp.ts'
+import { ask, initialize, checkAccess, tools } from '../../support/idp/ask-mcp.ts'
 import type { Answer } from '../../support/idp/ask-mcp.ts'
 import { browse } from '../../support/idp/browser.ts'
 import { CALLBACK } from '../../support/idp/double.ts'
@@ -25,7 +25,7 @@ const RULE = '"mcp-user" in jwt.realm_access.roles'
 
 interface Running {
   readonly keycloak: Keycloak
-  /** The gateway as authorization server, with a rule over roles. */
+  /** The gateway as authorization server, with a rule on roles. */
   readonly guarded: Guarded
   /** The realm itself as authorization server. */
   readonly open: Guarded
@@ -46,7 +46,7 @@ async function start(home: string): Promise<Running> {
   return { keycloak, guarded, open }
 }
 
-/** Asked for in each test, so that these fail and say why when it does not start. */
+/** Awaited in each test, so that each fails with the reason if the start fails. */
 function runningFor(home: string): () => Promise<Running> {
   let starting: Promise<Running> | undefined
   judge.after(async () => {
@@ -63,7 +63,7 @@ function at({ keycloak }: Running, name: 'ada' | 'bob'): Browse {
 }
 
 function addLogins(running: () => Promise<Running>): void {
-  judge('SDK v1 registers and logs in through the gateway, by the login form', async () => {
+  judge('SDK v1 registers and logs in through the gateway, with the login form', async () => {
     const all = await running()
     const client = await logInV1(all.guarded.url, at(all, 'ada'))
     assert.equal(await client.tools(), ['echo', 'add', 'time', 'slow_count'])
@@ -75,16 +75,16 @@ function addLogins(running: () => Promise<Running>): void {
     await client.close()
   })
 
-  judge('who lacks the role logs in, and is refused', async () => {
+  judge('a user without the role can log in, and is refused', async () => {
     const all = await running()
     const failure = await logInV1(all.guarded.url, at(all, 'bob')).then(
-      () => 'let in',
+      () => 'admitted',
       (error: Error) => error.message,
     )
     assert.match(failure, 'authorization failed')
     const { token } = await logInOpenid(all.open.url, at(all, 'bob'), 'oauth2')
-    assert.is(await knock(all.guarded.url, token), 403)
-    assert.is(await knock(all.open.url, token), 'let in')
+    assert.is(await checkAccess(all.guarded.url, token), 403)
+    assert.is(await checkAccess(all.open.url, token), 'admitted')
   })
 
   judge('SDK v1 refreshes a token that is refused', async () => {
@@ -100,7 +100,7 @@ function addLogins(running: () => Promise<Running>): void {
   })
 
   judge(
-    'client v2 and openid-client log in at the realm itself, and not by the gateway',
+    'client v2 and openid-client log in at the realm itself, and not through the gateway',
     async () => {
       const all = await running()
       const client = await logInV2('whole')(all.open.url, at(all, 'ada'))
@@ -109,7 +109,7 @@ function addLogins(running: () => Promise<Running>): void {
       const { token } = await logInOpenid(all.open.url, at(all, 'ada'), 'oidc')
       assert.equal(await tools(all.open.url, token), ['echo', 'add', 'time', 'slow_count'])
       const failure = await logInV2('whole')(all.guarded.url, at(all, 'ada')).then(
-        () => 'let in',
+        () => 'admitted',
         (error: Error) => error.name,
       )
       assert.is(failure, 'IssuerMismatchError')
@@ -134,20 +134,23 @@ function addOthers(running: () => Promise<Running>): void {
     assert.is(passed.headers.get('content-type'), own.headers.get('content-type'))
   })
 
-  judge('a new key is taken while requests flow', async () => {
+  judge('a new key is used while requests continue', async () => {
     const all = await running()
     const logIn = async (): Promise<string> =>
       (await logInOpenid(all.open.url, at(all, 'ada'), 'oauth2')).token
     const before = await logIn()
-    assert.is(await knock(all.guarded.url, before), 'let in')
+    assert.is(await checkAccess(all.guarded.url, before), 'admitted')
     await all.keycloak.rotate(200)
     const after = await logIn()
     assert.is.not(decodeProtectedHeader(after).kid, decodeProtectedHeader(before).kid)
     await until(
-      async () => [await knock(all.guarded.url, before), await knock(all.guarded.url, after)],
+      async () => [
+        await checkAccess(all.guarded.url, before),
+        await checkAccess(all.guarded.url, after),
+      ],
       ([old, fresh]) => {
-        assert.is(old, 'let in')
-        return fresh === 'let in'
+        assert.is(old, 'admitted')
+        return fresh === 'admitted'
       },
       COOLDOWN_MS,
     )

@@ -1,5 +1,5 @@
-// Whole logins of real clients through the gateway: from the 401 by both metadata documents, registration, the browser and
-// the token endpoint to the tools. Which client can log in where is a table, and it is told in docs/authentication.md.
+// Complete logins of real clients through the gateway: the 401, both metadata documents, registration, the browser, the
+// token endpoint and the tools. The table of which client can log in where is also in docs/authentication.md.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -26,7 +26,7 @@ const keys = await SigningKeys.create()
 const atBrowser: Browse = (url) => browse(url, CALLBACK)
 
 type Client = 'SDK v1' | 'client v2' | 'client v2, code only' | 'openid-client' | 'as OpenID'
-/** `in`, or the name of the error that its check of the issuer ends with. */
+/** `in`, or the name of the error from the client's check of the issuer. */
 type Outcome = 'in' | 'IssuerMismatchError' | 'OAUTH_INVALID_RESPONSE'
 
 const CLIENTS: Readonly<Record<Client, (url: URL) => Promise<string[]>>> = {
@@ -45,7 +45,7 @@ const ALL_IN: Readonly<Record<Client, Outcome>> = {
   'as OpenID': 'in',
 }
 
-/** A realm says its own name in every callback, which is not that of the gateway (RFC 9207). */
+/** A realm puts its own issuer into every callback, which is not the issuer of the gateway (RFC 9207). */
 const REALM_BY_GATEWAY: Readonly<Record<Client, Outcome>> = {
   ...ALL_IN,
   'client v2': 'IssuerMismatchError',
@@ -53,7 +53,7 @@ const REALM_BY_GATEWAY: Readonly<Record<Client, Outcome>> = {
   'as OpenID': 'OAUTH_INVALID_RESPONSE',
 }
 
-/** And says in its own document that it does: a client that drops it is not let go on. */
+/** The realm also announces this in its metadata, so a client that drops the issuer must stop. */
 const REALM_ITSELF: Readonly<Record<Client, Outcome>> = {
   ...ALL_IN,
   'client v2, code only': 'IssuerMismatchError',
@@ -88,7 +88,7 @@ function nameOf({ name, code, message }: Error & { code?: string }): string {
 const withRealm = guardedFor(logins, () => RealmDouble.start(keys), realmSetting())
 const withTenant = guardedFor(logins, () => TenantDouble.start({}, keys), tenantSetting())
 
-logins('by the gateway at a realm', async () => {
+logins('at a realm through the gateway', async () => {
   await withRealm(async ({ url }) => {
     assert.equal(await outcomes(url), REALM_BY_GATEWAY)
   })
@@ -112,12 +112,12 @@ logins('at a tenant, with a public client and v1 tokens', async () => {
   })
 })
 
-logins('asks for the scopes that the resource names', async () => {
+logins('requests the scopes of the resource metadata', async () => {
   const scopes = [`api://${CLIENT_ID}/mcp`, 'offline_access']
   const setting = tenantSetting({ scopes, layout: 'listener' })
   await guarding(TenantDouble.start({}, keys), setting, async ({ url }) => {
     const client = await logInV1(url, atBrowser)
-    assert.is(client.wallet.asked?.searchParams.get('scope'), scopes.join(' '))
+    assert.is(client.wallet.authorizationUrl?.searchParams.get('scope'), scopes.join(' '))
     assert.equal(await client.tools(), TOOLS)
     await client.close()
   })

@@ -1,8 +1,8 @@
-// Providers that change their keys while requests flow, that are not there when the gateway starts, and that go away.
+// Identity providers that rotate keys during traffic, that are down when the gateway starts, and that go down later.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ask, initialize, knock, tools } from '../../support/idp/ask-mcp.ts'
+import { ask, initialize, checkAccess, tools } from '../../support/idp/ask-mcp.ts'
 import { Guarded } from '../../support/idp/guarded.ts'
 import { guarding, realmSetting, tenantSetting } from '../../support/idp/guarding.ts'
 import { RealmDouble } from '../../support/idp/realm-double.ts'
@@ -10,9 +10,9 @@ import { SigningKeys } from '../../support/idp/signing-keys.ts'
 import { TenantDouble } from '../../support/idp/tenant-double.ts'
 import { until } from '../../support/idp/until.ts'
 
-const outages = suite('providers that come and go')
+const outages = suite('outages of providers')
 
-/** The gateway asks again for keys within this, and within less after a failure. */
+/** The gateway requests keys again within this time, and sooner after a failure. */
 const COOLDOWN_MS = 45_000
 const RETRY_MS = 15_000
 
@@ -21,7 +21,7 @@ const SERVER = '/.well-known/oauth-authorization-server/mcp'
 
 const keys = await SigningKeys.create()
 
-outages('starts without its provider, and serves once that is there', async () => {
+outages('starts without its provider, and serves once the provider is up', async () => {
   const realm = await RealmDouble.start(keys)
   await realm.down()
   const guarded = await Guarded.start(realmSetting()(realm))
@@ -45,8 +45,8 @@ outages('starts without its provider, and serves once that is there', async () =
 
     await realm.up()
     await until(
-      () => knock(guarded.url, token),
-      (status) => status === 'let in',
+      () => checkAccess(guarded.url, token),
+      (status) => status === 'admitted',
       RETRY_MS,
     )
     await until(
@@ -60,14 +60,14 @@ outages('starts without its provider, and serves once that is there', async () =
   }
 })
 
-outages('goes on with the last good keys and documents when its provider goes away', async () => {
+outages('keeps the last valid keys and documents while its provider is down', async () => {
   await guarding(RealmDouble.start(keys), realmSetting(), async (guarded, realm) => {
     const known = await realm.token()
-    assert.is(await knock(guarded.url, known), 'let in')
+    assert.is(await checkAccess(guarded.url, known), 'admitted')
     assert.is((await ask(guarded.at(SERVER))).status, 200)
     await realm.down()
-    assert.is(await knock(guarded.url, known), 'let in')
-    assert.is(await knock(guarded.url, await realm.token({ sub: 'another' })), 'let in')
+    assert.is(await checkAccess(guarded.url, known), 'admitted')
+    assert.is(await checkAccess(guarded.url, await realm.token({ sub: 'another' })), 'admitted')
     assert.is((await ask(guarded.at(SERVER))).status, 200)
     const { status, text } = await ask(guarded.at(`${SERVER}/client-registration`), {
       method: 'POST',
@@ -78,7 +78,7 @@ outages('goes on with the last good keys and documents when its provider goes aw
   })
 })
 
-outages('answers for a tenant that does not', async () => {
+outages('answers token requests while the tenant is down', async () => {
   await guarding(TenantDouble.start({}, keys), tenantSetting(), async (guarded, tenant) => {
     await tenant.down()
     const { status, text } = await ask(guarded.at(`${SERVER}/token`), {
@@ -90,19 +90,19 @@ outages('answers for a tenant that does not', async () => {
   })
 })
 
-outages('takes a new key as soon as a token names it, and keeps serving meanwhile', async () => {
+outages('fetches a new key when a token names it, and keeps serving meanwhile', async () => {
   const own = await SigningKeys.create()
   await guarding(RealmDouble.start(own), realmSetting(), async (guarded, realm) => {
     const before = await realm.token()
-    assert.is(await knock(guarded.url, before), 'let in')
-    await realm.rotate('beside')
+    assert.is(await checkAccess(guarded.url, before), 'admitted')
+    await realm.rotate('keep')
     const after = await realm.token()
-    // The old token is good all the time; the new one as soon as the gateway may ask for keys again.
+    // The old token is always valid; the new one as soon as the gateway may request keys again.
     await until(
-      async () => [await knock(guarded.url, before), await knock(guarded.url, after)],
+      async () => [await checkAccess(guarded.url, before), await checkAccess(guarded.url, after)],
       ([old, fresh]) => {
-        assert.is(old, 'let in')
-        return fresh === 'let in'
+        assert.is(old, 'admitted')
+        return fresh === 'admitted'
       },
       COOLDOWN_MS,
     )
@@ -111,14 +111,14 @@ outages('takes a new key as soon as a token names it, and keeps serving meanwhil
   })
 })
 
-outages('asks for keys only now and then, whatever keys tokens name', async () => {
-  const strangers = await SigningKeys.create()
-  await strangers.rotate('instead')
+outages('limits requests for keys, even if every token names an unknown key', async () => {
+  const unknownKeys = await SigningKeys.create()
+  await unknownKeys.rotate('remove')
   await guarding(RealmDouble.start(keys), realmSetting(), async (guarded, realm) => {
-    assert.is(await knock(guarded.url, await realm.token()), 'let in')
+    assert.is(await checkAccess(guarded.url, await realm.token()), 'admitted')
     const forged = { iss: realm.issuer, aud: realm.audience, exp: 4_000_000_000 }
     for (let at = 0; at < 50; at++)
-      assert.is(await knock(guarded.url, await strangers.sign({ ...forged, at })), 401)
+      assert.is(await checkAccess(guarded.url, await unknownKeys.sign({ ...forged, at })), 401)
     assert.ok(realm.host.count(REALM_KEYS) <= 2)
   })
 })

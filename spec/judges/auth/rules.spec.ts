@@ -1,8 +1,8 @@
-// Who is let in behind a login: rules over the roles that both kinds of provider put into their tokens.
+// Authorization rules after a login: rules on the roles that both kinds of provider put into their tokens.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { initialize, knock } from '../../support/idp/ask-mcp.ts'
+import { initialize, checkAccess } from '../../support/idp/ask-mcp.ts'
 import { browse } from '../../support/idp/browser.ts'
 import { CALLBACK } from '../../support/idp/double.ts'
 import type { Double } from '../../support/idp/double.ts'
@@ -14,7 +14,7 @@ import { SigningKeys } from '../../support/idp/signing-keys.ts'
 import { TenantDouble } from '../../support/idp/tenant-double.ts'
 import type { Browse } from '../../support/idp/wallet.ts'
 
-const rules = suite('rules behind a login')
+const rules = suite('rules after a login')
 
 const REALM_ROLE = '"mcp-user" in jwt.realm_access.roles'
 const TENANT_ROLE = '"mcp-user" in jwt.roles'
@@ -22,14 +22,14 @@ const TENANT_ROLE = '"mcp-user" in jwt.roles'
 const keys = await SigningKeys.create()
 const atBrowser: Browse = (url) => browse(url, CALLBACK)
 
-async function adaButNotBob({ url }: Guarded, double: Double): Promise<void> {
+async function admitsAdaOnly({ url }: Guarded, double: Double): Promise<void> {
   const ada = await logInV1(url, atBrowser)
   assert.is(await ada.echo('ada'), 'ada')
   await ada.close()
 
-  double.person = 'bob'
+  double.user = 'bob'
   const failure = await logInV1(url, atBrowser).then(
-    () => 'let in',
+    () => 'admitted',
     (error: Error) => error.message,
   )
   assert.match(failure, /authorization failed/)
@@ -42,28 +42,28 @@ async function adaButNotBob({ url }: Guarded, double: Double): Promise<void> {
 }
 
 rules('jwt.realm_access.roles of a realm', async () => {
-  await guarding(RealmDouble.start(keys), realmSetting({ rules: [REALM_ROLE] }), adaButNotBob)
+  await guarding(RealmDouble.start(keys), realmSetting({ rules: [REALM_ROLE] }), admitsAdaOnly)
 })
 
 rules('jwt.roles of a tenant', async () => {
   const setting = tenantSetting({ rules: [TENANT_ROLE], layout: 'listener' })
-  await guarding(TenantDouble.start({}, keys), setting, adaButNotBob)
+  await guarding(TenantDouble.start({}, keys), setting, admitsAdaOnly)
 })
 
-rules('all plain rules must hold, and a missing claim holds nothing', async () => {
+rules('all plain rules must match, and a missing claim matches none', async () => {
   const both = { rules: [REALM_ROLE, 'jwt.email_verified == true'] }
   await guarding(RealmDouble.start(keys), realmSetting(both), async ({ url }, realm) => {
-    const knockWith = async (given: object): Promise<'let in' | number> =>
-      knock(url, await realm.token({ ...given }))
-    assert.is(await knockWith({ email_verified: true }), 'let in')
-    assert.is(await knockWith({ email_verified: false }), 403)
-    assert.is(await knockWith({}), 403)
-    assert.is(await knockWith({ email_verified: true, realm_access: 'mcp-user' }), 403)
-    assert.is(await knockWith({ email_verified: true, realm_access: { roles: [] } }), 403)
+    const accessWith = async (given: object): Promise<'admitted' | number> =>
+      checkAccess(url, await realm.token({ ...given }))
+    assert.is(await accessWith({ email_verified: true }), 'admitted')
+    assert.is(await accessWith({ email_verified: false }), 403)
+    assert.is(await accessWith({}), 403)
+    assert.is(await accessWith({ email_verified: true, realm_access: 'mcp-user' }), 403)
+    assert.is(await accessWith({ email_verified: true, realm_access: { roles: [] } }), 403)
   })
 })
 
-rules('documents and registration are there for those whom the rules refuse', async () => {
+rules('metadata documents are served to clients that the rules refuse', async () => {
   await guarding(RealmDouble.start(keys), realmSetting({ rules: ['false'] }), async (guarded) => {
     for (const path of ['oauth-protected-resource/mcp', 'oauth-authorization-server/mcp'])
       assert.is((await fetch(guarded.at(`/.well-known/${path}`))).status, 200)

@@ -1,5 +1,5 @@
-// Attempts to get the operator's secret, or to make use of it: at the token endpoint that adds it, by redirects, and by
-// looking for it wherever the gateway writes. spec.md §4.3 says when it is added; never else.
+// Attacks on the operator's client secret: at the token endpoint that adds it, by redirects, and by searching all output of
+// the gateway. The secret is added only in the cases of spec.md §4.3.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ import { Guarded } from '../../support/idp/guarded.ts'
 import { guardedFor, tenantSetting } from '../../support/idp/guarding.ts'
 import { Host, answer } from '../../support/idp/host.ts'
 import { logInV1 } from '../../support/idp/logins.ts'
-import { rawAsk } from '../../support/idp/raw-ask.ts'
+import { sendRawRequest } from '../../support/idp/raw-request.ts'
 import { SigningKeys } from '../../support/idp/signing-keys.ts'
 import { CLIENT_ID, CLIENT_SECRET, TENANT, TenantDouble } from '../../support/idp/tenant-double.ts'
 
@@ -25,9 +25,9 @@ const TOKEN_PATH = `/${TENANT}/oauth2/v2.0/token`
 
 const keys = await SigningKeys.create()
 
-/** What the client was told, and what the tenant was, if anything. */
+/** The response to the client, and the request that the tenant received, if any. */
 interface Seen {
-  readonly told: Answer
+  readonly response: Answer
   readonly sent: string | null
 }
 
@@ -39,24 +39,26 @@ async function tokenRequest(
   body: string,
   headers: Record<string, string> = {},
 ): Promise<Seen> {
-  const before = tenant.host.asked.length
-  const told = await ask(guarded.at(`${SERVER}/mcp/token`), {
+  const before = tenant.host.requests.length
+  const response = await ask(guarded.at(`${SERVER}/mcp/token`), {
     method: 'POST',
     body,
     headers: { 'content-type': FORM, ...headers },
   })
-  const [request] = tenant.host.asked.slice(before).filter(({ url }) => url.startsWith(TOKEN_PATH))
+  const [request] = tenant.host.requests
+    .slice(before)
+    .filter(({ url }) => url.startsWith(TOKEN_PATH))
   const sent = request === undefined ? null : `${request.url}\n${request.body}`
-  return { told, sent }
+  return { response, sent }
 }
 
-attacks('the secret is added where it belongs', async () => {
+attacks('the secret is added to valid token requests', async () => {
   await withTenant(async (guarded, tenant) => {
     for (const grant of [CODE, 'grant_type=refresh_token&refresh_token=r']) {
-      const { told, sent } = await tokenRequest(guarded, tenant, `${OURS}&${grant}&resource=x`)
+      const { response, sent } = await tokenRequest(guarded, tenant, `${OURS}&${grant}&resource=x`)
       const secret = encodeURIComponent(CLIENT_SECRET)
       assert.is(sent, `${TOKEN_PATH}\n${OURS}&${grant}&client_secret=${secret}`)
-      assert.not.match(told.text, CLIENT_SECRET)
+      assert.not.match(response.text, CLIENT_SECRET)
     }
   })
 })
@@ -67,7 +69,7 @@ const WITHOUT: Record<string, string> = {
   'two clients, the first ours': `${OURS}&client_id=foreign&${CODE}`,
   'two clients, the last ours': `client_id=foreign&${OURS}&${CODE}`,
   'ours twice': `${OURS}&${OURS}&${CODE}`,
-  'a foreign client beside ours, encoded': `${OURS}&client%5Fid=foreign&${CODE}`,
+  'a foreign client next to ours, encoded': `${OURS}&client%5Fid=foreign&${CODE}`,
   'ours in capitals': `client_id=${CLIENT_ID.toUpperCase()}&${CODE}`,
   'ours with a blank': `${OURS}+&${CODE}`,
   'another spelling of the name': `${OURS}&Client_Id=foreign&${CODE}`,
@@ -83,9 +85,9 @@ const WITHOUT: Record<string, string> = {
   'a code without a verifier': `${OURS}&grant_type=authorization_code&code=c`,
   'a code with an empty verifier': `${OURS}&grant_type=authorization_code&code=c&code_verifier=`,
   'a code with two verifiers': `${OURS}&${CODE}&code_verifier=w`,
-  'a secret of its own': `${OURS}&${CODE}&client_secret=guess`,
+  'a secret of the client': `${OURS}&${CODE}&client_secret=guess`,
   'an empty secret': `${OURS}&${CODE}&client_secret=`,
-  'a secret of its own, encoded': `${OURS}&${CODE}&client%5Fsecret=guess`,
+  'a secret of the client, encoded': `${OURS}&${CODE}&client%5Fsecret=guess`,
   'an assertion': `${OURS}&${CODE}&client_assertion=a&client_assertion_type=t`,
   'JSON that calls itself a form': JSON.stringify({ client_id: CLIENT_ID, ...asObject(CODE) }),
 }
@@ -94,19 +96,19 @@ function asObject(form: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(form))
 }
 
-attacks('it is added to nothing that could be meant otherwise', async () => {
+attacks('the secret is not added to ambiguous requests', async () => {
   await withTenant(async (guarded, tenant) => {
     const added: string[] = []
     for (const [name, body] of Object.entries(WITHOUT)) {
-      const { told, sent } = await tokenRequest(guarded, tenant, body)
-      assert.not.match(told.text, CLIENT_SECRET)
+      const { response, sent } = await tokenRequest(guarded, tenant, body)
+      assert.not.match(response.text, CLIENT_SECRET)
       if (sent?.includes(encodeURIComponent(CLIENT_SECRET)) ?? false) added.push(name)
     }
     assert.equal(added, [])
   })
 })
 
-attacks('it is not added for those who bring an Authorization header', async () => {
+attacks('the secret is not added to requests with an Authorization header', async () => {
   await withTenant(async (guarded, tenant) => {
     for (const authorization of ['Basic Zm9vOmJhcg==', 'Bearer x', '']) {
       const { sent } = await tokenRequest(guarded, tenant, `${OURS}&${CODE}`, { authorization })
@@ -115,21 +117,21 @@ attacks('it is not added for those who bring an Authorization header', async () 
   })
 })
 
-attacks('only forms are forms', async () => {
+attacks('only form bodies are read as forms', async () => {
   await withTenant(async (guarded, tenant) => {
     const json = JSON.stringify({ client_id: CLIENT_ID, ...asObject(CODE) })
     for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain', '']) {
       const headers = { 'content-type': type }
-      const { told, sent } = await tokenRequest(guarded, tenant, json, headers)
+      const { response, sent } = await tokenRequest(guarded, tenant, json, headers)
       assert.is(sent, null)
-      assert.is(told.status, 400)
+      assert.is(response.status, 400)
     }
-    const { told } = await tokenRequest(guarded, tenant, `${OURS}&${'x'.repeat(200_000)}`)
-    assert.is(told.status, 413)
+    const { response } = await tokenRequest(guarded, tenant, `${OURS}&${'x'.repeat(200_000)}`)
+    assert.is(response.status, 413)
   })
 })
 
-attacks('nothing but the form and its type reaches the token endpoint', async () => {
+attacks('only the form and its content type reach the token endpoint', async () => {
   await withTenant(async (guarded, tenant) => {
     const headers = { origin: 'https://page.example', cookie: 'a=b', 'x-forwarded-for': '1.2.3.4' }
     const path = `${SERVER}/mcp/token?client_id=foreign&grant_type=client_credentials`
@@ -138,7 +140,7 @@ attacks('nothing but the form and its type reaches the token endpoint', async ()
       body: `${OURS}&${CODE}`,
       headers: { 'content-type': FORM, ...headers },
     })
-    const { url, headers: sent } = tenant.host.asked.at(-1)!
+    const { url, headers: sent } = tenant.host.requests.at(-1)!
     assert.is(url, TOKEN_PATH)
     for (const name of Object.keys(headers)) assert.is(sent[name], undefined)
     assert.match(text, '"error":"invalid_grant"')
@@ -149,7 +151,7 @@ attacks('nothing but the form and its type reaches the token endpoint', async ()
   })
 })
 
-attacks('a provider that sends the token request elsewhere is not followed', async () => {
+attacks('a redirect of the token request is not followed', async () => {
   const thief = new Host((_request, response) => answer(response, 200, {}))
   await thief.up()
   const turned = new Host((_request, response) => {
@@ -171,8 +173,8 @@ attacks('a provider that sends the token request elsewhere is not followed', asy
       body: `${OURS}&${CODE}`,
       headers: { 'content-type': FORM },
     })
-    assert.is(turned.asked.length, 1)
-    assert.is(thief.asked.length, 0)
+    assert.is(turned.requests.length, 1)
+    assert.is(thief.requests.length, 0)
     assert.is(headers.get('location'), null)
     assert.is(headers.get('set-cookie'), null)
   } finally {
@@ -197,11 +199,11 @@ const DETOURS = [
   `${SERVER}/mcp/authorize?resource=x&resource=y&res%6furce=https://${EVIL}/&state=%2B+%20`,
 ]
 
-attacks('authorize leads to the provider and nowhere else', async () => {
+attacks('authorize redirects only to the provider', async () => {
   await withTenant(async ({ url }, tenant) => {
     const page = `${tenant.host.origin}/${TENANT}/oauth2/v2.0/authorize`
     for (const target of DETOURS) {
-      const { status, headers } = await rawAsk(url, { target, headers: [['host', EVIL]] })
+      const { status, headers } = await sendRawRequest(url, { target, headers: [['host', EVIL]] })
       const location = headers.get('location')
       assert.ok([302, 400, 404].includes(status), `${target}: ${status}`)
       if (location === null) continue
@@ -211,11 +213,11 @@ attacks('authorize leads to the provider and nowhere else', async () => {
   })
 })
 
-attacks('state and PKCE arrive at the provider as they were written', async () => {
+attacks('state and PKCE parameters reach the provider unchanged', async () => {
   await withTenant(async ({ url }, tenant) => {
     const query = 'state=%2B+%20%c3%a4%C3%A4~!*&code_challenge=a-_~.&code_challenge_method=S256&&x'
     const target = `${SERVER}/mcp/authorize?resource=http%3A%2F%2Fa&${query}&resource=b`
-    const { headers } = await rawAsk(url, { target })
+    const { headers } = await sendRawRequest(url, { target })
     const [, sent = ''] = headers.get('location')?.split('?') ?? []
     assert.is(sent, query)
     assert.match(headers.get('location') ?? '', tenant.host.origin)

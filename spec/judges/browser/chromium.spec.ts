@@ -1,4 +1,4 @@
-// Which Chromium specs use, and what is said where there is none.
+// Which Chromium the specs use, and what they report if there is none.
 
 import { chmodSync } from 'node:fs'
 import { suite } from 'uvu'
@@ -18,7 +18,7 @@ function program(folder: Folder, name: string, text: string): string {
   return path
 }
 
-browser('the first of the known names that runs is taken', () => {
+browser('the first known command that runs is used', () => {
   const folder = stage.add(new Folder())
   const other = stage.add(new Folder())
   const PATH = `${folder.path}:${other.path}`
@@ -29,7 +29,7 @@ browser('the first of the known names that runs is taken', () => {
   assert.equal(findChromium({ PATH }), { kind: 'found', path: small })
 })
 
-browser('where there is none, it is said how to have one', () => {
+browser('without a browser, the report says how to install one', () => {
   const folder = stage.add(new Folder())
   const found = findChromium({ PATH: folder.path })
   assert.is(found.kind, 'missing')
@@ -37,20 +37,23 @@ browser('where there is none, it is said how to have one', () => {
     assert.match(found.why, /^no Chromium \(.*chromium-headless-shell.*GATEWAY_CHROMIUM\)$/)
 })
 
-browser('a named one is taken, none for "off", and one that does not run is an error', () => {
-  const folder = stage.add(new Folder())
-  const GATEWAY_CHROMIUM = program(folder, 'mine', 'exit 0')
-  assert.equal(findChromium({ GATEWAY_CHROMIUM }), { kind: 'found', path: GATEWAY_CHROMIUM })
-  assert.equal(findChromium({ GATEWAY_CHROMIUM: 'off' }), {
-    kind: 'missing',
-    why: 'GATEWAY_CHROMIUM is off',
-  })
-  assert.throws(() => findChromium({ GATEWAY_CHROMIUM: folder.at('none') }), /does not run/)
-})
+browser(
+  'a configured path is used, "off" disables, and a path that does not run is an error',
+  () => {
+    const folder = stage.add(new Folder())
+    const GATEWAY_CHROMIUM = program(folder, 'mine', 'exit 0')
+    assert.equal(findChromium({ GATEWAY_CHROMIUM }), { kind: 'found', path: GATEWAY_CHROMIUM })
+    assert.equal(findChromium({ GATEWAY_CHROMIUM: 'off' }), {
+      kind: 'missing',
+      why: 'GATEWAY_CHROMIUM is off',
+    })
+    assert.throws(() => findChromium({ GATEWAY_CHROMIUM: folder.at('none') }), /does not run/)
+  },
+)
 
 const found = findChromium()
 if (found.kind === 'found')
-  browser('a page is opened, and is empty each time', async () => {
+  browser('each opened page is empty', async () => {
     const chromium = stage.add(await Chromium.start(found.path))
     const page = await chromium.page()
     await page.goto('data:text/html,<title>hello</title>')

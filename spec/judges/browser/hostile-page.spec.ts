@@ -1,5 +1,5 @@
-// A page that means no good, in a real browser: it tries every way a page has to read the ports for operators and the web
-// UI on a listener, to change the log and to stop the process. Pages that a person opens are shown all the same.
+// A hostile page in a real browser: it tries every way to read the admin ports and the web UI on a listener, to change the
+// log level and to stop the process. Pages that a user opens are still shown.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { Stage } from '../../support/gateway.ts'
 import { until } from '../../support/idp/until.ts'
 import { Program } from '../../support/program.ts'
 import { ROOT } from '../../support/root.ts'
-import { Turncoat } from '../../support/turncoat.ts'
+import { RebindingServer } from '../../support/rebinding-server.ts'
 import { reportSkip } from '../../support/report-skip.ts'
 import { mainScript } from '../../support/ui/page-files.ts'
 
@@ -23,7 +23,7 @@ const judge = suite('a hostile page')
 const stage = new Stage()
 judge.after.each(() => stage.clear())
 
-/** By port: what it reads, and what it would have done. */
+/** By port: the paths to read, and the paths with side effects. */
 type Targets = Readonly<Partial<Record<Place, Readonly<Record<'reads' | 'writes', string[]>>>>>
 type Place = 'admin' | 'stats' | 'readiness' | 'listener'
 
@@ -40,7 +40,7 @@ const ALL: Targets = {
   },
 }
 
-/** Enough where only the place of the page differs: a browser takes its time. */
+/** Fewer paths, for attacks that differ only in the origin of the page: a browser is slow. */
 const SOME: Targets = {
   admin: { reads: ['/ui', '/config_dump'], writes: ['/quitquitquit'] },
   listener: { reads: ['/api/trace'], writes: [] },
@@ -54,7 +54,7 @@ interface Running {
 
 const HOSTILE = readFileSync(join(ROOT, 'spec/judges/browser/hostile-page.html'), 'utf8')
 
-/** The hostile page; at `/sandboxed` without an origin of its own; at `/to?url`, the way to another. */
+/** The hostile page; `/sandboxed` serves it with an opaque origin, `/to?url` redirects to the URL. */
 function hostile(path: string): string {
   const to = /^\/to\?(.*)/.exec(path)?.[1]
   if (to !== undefined)
@@ -64,7 +64,7 @@ function hostile(path: string): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n${rest}\r\n${HOSTILE}`
 }
 
-/** `evil.test` is a name that somebody has point here. */
+/** `evil.test` is a name of the attacker that resolves to this machine. */
 async function start(path: string): Promise<Running> {
   const ports = {
     listener: await freePort(),
@@ -84,25 +84,25 @@ ui: {}
   await program.prints(/started bind/)
   const chromium = await Chromium.start(path, [
     '--host-resolver-rules=MAP evil.test 127.0.0.1',
-    // A process for each site costs much, and only guards against faults of the browser.
+    // A process per site is expensive, and only protects against bugs of the browser.
     '--disable-site-isolation-trials',
   ])
   return { ports, program, chromium }
 }
 
-async function told(port: number, path: string): Promise<string> {
+async function responseOf(port: number, path: string): Promise<string> {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
     signal: AbortSignal.timeout(WAIT_MS),
   })
   return `${answer.status} ${await deadline(answer.text(), WAIT_MS, path)}`
 }
 
-/** It runs, takes requests, and logs what it logged before. */
+/** The gateway runs, answers requests, and has the same log level. */
 async function assertUnharmed({ ports, program }: Running): Promise<void> {
-  assert.is(await told(ports.readiness, '/healthz/ready'), '200 ready\n')
-  assert.is(await told(ports.admin, '/logging'), '200 current log level is info\n')
-  assert.is(await told(ports.listener, '/'), '200 hello')
-  assert.match(await told(ports.admin, '/memory'), '"trace_watchers": 0')
+  assert.is(await responseOf(ports.readiness, '/healthz/ready'), '200 ready\n')
+  assert.is(await responseOf(ports.admin, '/logging'), '200 current log level is info\n')
+  assert.is(await responseOf(ports.listener, '/'), '200 hello')
+  assert.match(await responseOf(ports.admin, '/memory'), '"trace_watchers": 0')
   assert.not.match(program.stdout, /shutting down/)
 }
 
@@ -113,20 +113,20 @@ async function open({ chromium }: Running, url: string): Promise<Page> {
   return page
 }
 
-function site(): Promise<Turncoat> {
-  return Turncoat.start(hostile).then((turncoat) => stage.add(turncoat))
+function site(): Promise<RebindingServer> {
+  return RebindingServer.start(hostile).then((server) => stage.add(server))
 }
 
-/** As text, or as the web UI says it. */
+/** The refusal as plain text, or as JSON of the web UI. */
 const REFUSED = /^(?:{"error":")?forbidden: /
 
-/** By the names of the ways: what was read, or null. */
+/** By the name of the method of attack: the text it read, or null. */
 type Results = Record<string, string | null>
 
-/** `wire` leads to the port: everything comes there, and nothing is let in. */
-async function attack(page: Page, paths: Targets[Place], wire: Turncoat, name: string) {
+/** `wire` forwards to the port: every request must arrive there, and all must be refused. */
+async function attack(page: Page, paths: Targets[Place], wire: RebindingServer, name: string) {
   const url = `http://${name}:${wire.port}`
-  // As far as the browser knows, it may read what is of its own origin.
+  // The browser allows the page to read responses of its own origin.
   const isOwn = page.url().startsWith(`${url}/`)
   for (const ways of ['reads', 'writes'] as const)
     for (const path of paths?.[ways] ?? []) {
@@ -136,28 +136,32 @@ async function attack(page: Page, paths: Targets[Place], wire: Turncoat, name: s
         const isRefusal = isOwn && REFUSED.test(text ?? '')
         assert.ok(text === null || isRefusal, `${way} of ${path}: ${String(text)}`)
       }
-      await allCame(wire, new URL(path, url).pathname, Object.keys(results))
+      await waitForAll(wire, new URL(path, url).pathname, Object.keys(results))
     }
   assert.equal([...new Set(wire.statuses)], [403])
 }
 
-/** Each says by its query which way it came. Some are sent when the page has long gone on. */
-async function allCame(wire: Turncoat, path: string, ways: readonly string[]): Promise<void> {
+/** The query of each request names its method of attack. The browser sends some of them late. */
+async function waitForAll(
+  wire: RebindingServer,
+  path: string,
+  ways: readonly string[],
+): Promise<void> {
   const missing = async (): Promise<string[]> => {
-    const urls = wire.asked.map((line) => new URL(line.split(' ')[1] ?? '', 'http://any'))
-    const came = urls.filter(({ pathname }) => pathname === path)
-    const names = new Set(came.map(({ searchParams }) => searchParams.get('way')))
+    const urls = wire.requestLines.map((line) => new URL(line.split(' ')[1] ?? '', 'http://any'))
+    const arrived = urls.filter(({ pathname }) => pathname === path)
+    const names = new Set(arrived.map(({ searchParams }) => searchParams.get('way')))
     return ways.filter((way) => !names.has(way))
   }
-  const isAnswered = (): boolean => wire.statuses.length === wire.asked.length
+  const isAnswered = (): boolean => wire.statuses.length === wire.requestLines.length
   await until(missing, ({ length }) => length === 0 && isAnswered(), WAIT_MS)
 }
 
 interface Attack {
-  /** Where the page is. */
+  /** The host of the page. */
   readonly host: string
   readonly path?: string
-  /** The name by which it asks. */
+  /** The host name in the requests of the page. */
   readonly name: string
   readonly targets?: Targets
 }
@@ -165,37 +169,37 @@ interface Attack {
 const ATTACKS: Readonly<Record<string, Attack>> = {
   'another site': { host: 'evil.test', name: '127.0.0.1', targets: ALL },
   'another port of this machine': { host: '127.0.0.1', name: '127.0.0.1' },
-  'another site that says localhost': { host: 'evil.test', name: 'localhost' },
-  'a site whose name is that of the port as well': { host: 'evil.test', name: 'evil.test' },
+  'another site that requests localhost': { host: 'evil.test', name: 'localhost' },
+  'a site with the same name as the port': { host: 'evil.test', name: 'evil.test' },
   'a page without an origin': { host: 'evil.test', path: '/sandboxed', name: '127.0.0.1' },
 }
 
 function addAttacks(running: () => Promise<Running>): void {
-  for (const [who, { host, path = '/', name, targets = SOME }] of Object.entries(ATTACKS))
-    judge(`${who} reads nothing, changes nothing and stops nothing`, async () => {
+  for (const [attacker, { host, path = '/', name, targets = SOME }] of Object.entries(ATTACKS))
+    judge(`${attacker} reads nothing, changes nothing and stops nothing`, async () => {
       const all = await running()
       const page = await open(all, `http://${host}:${(await site()).port}${path}`)
       for (const place of Object.keys(targets) as Place[]) {
         const wire = await site()
-        wire.turnTo(all.ports[place])
+        wire.forwardTo(all.ports[place])
         await attack(page, targets[place], wire, name)
       }
       await assertUnharmed(all)
     })
 
-  judge('a page whose own name is pointed here once it is open gets as little', async () => {
+  judge('a page with DNS rebinding after it is loaded reads and changes nothing', async () => {
     const all = await running()
     for (const place of Object.keys(ALL) as Place[]) {
       const wire = await site()
       const page = await open(all, `http://evil.test:${wire.port}/`)
-      wire.turnTo(all.ports[place])
+      wire.forwardTo(all.ports[place])
       await attack(page, ALL[place], wire, 'evil.test')
     }
     await assertUnharmed(all)
   })
 }
 
-/** The title of a page for people. */
+/** The title of the pages of the gateway. */
 const OURS = /gateway$/
 
 interface Shown {
@@ -204,7 +208,7 @@ interface Shown {
   readonly text: string
 }
 
-/** Goes on from a page by a script of its own; tells what is shown then, and how it was answered. */
+/** Navigates by a script of the page; returns the new page and its status. */
 async function follow(page: Page, script: string): Promise<Shown> {
   const before = page.url()
   const [response] = await Promise.all([
@@ -216,8 +220,8 @@ async function follow(page: Page, script: string): Promise<Shown> {
   return { status: response.status(), title, text }
 }
 
-function addPeople(running: () => Promise<Running>): void {
-  judge('whoever types the address sees the page, and what it links', async () => {
+function addUserVisits(running: () => Promise<Running>): void {
+  judge('a user that types the address sees the page, and can follow its links', async () => {
     const all = await running()
     for (const name of ['127.0.0.1', 'localhost']) {
       const page = await open(all, `http://${name}:${all.ports.admin}/`)
@@ -228,7 +232,7 @@ function addPeople(running: () => Promise<Running>): void {
     }
   })
 
-  judge('a page that opens another tab with it cannot look inside', async () => {
+  judge('a page that opens the web UI in another tab cannot read it', async () => {
     const all = await running()
     const page = await open(all, `http://evil.test:${(await site()).port}/`)
     const url = `http://127.0.0.1:${all.ports.admin}/ui`
@@ -245,7 +249,7 @@ function addPeople(running: () => Promise<Running>): void {
 }
 
 function addLinks(running: () => Promise<Running>): void {
-  judge('a link, or the way back from a login, leads to pages and to no data', async () => {
+  judge('links and redirects after a login lead to pages, and not to data', async () => {
     const all = await running()
     const admin = `http://127.0.0.1:${all.ports.admin}`
     const there = await site()
@@ -264,7 +268,7 @@ function addLinks(running: () => Promise<Running>): void {
     }
   })
 
-  judge('a link leads to the page on a listener, and to none of its data', async () => {
+  judge('a link leads to the page on a listener, and not to its data', async () => {
     const all = await running()
     const listener = `http://127.0.0.1:${all.ports.listener}`
     const there = await site()
@@ -295,7 +299,7 @@ if (found.kind === 'found') {
     await all?.program.kill()
   })
   addAttacks(running)
-  addPeople(running)
+  addUserVisits(running)
   addLinks(running)
 } else reportSkip('a hostile page', found.why)
 

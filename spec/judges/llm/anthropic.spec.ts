@@ -1,11 +1,11 @@
-// The Anthropic SDK through a gateway: what it is told, when it leaves, and how it hears of limits and cuts.
+// The Anthropic SDK through a gateway: responses, cancellation, rate limits and truncated streams.
 
 import Anthropic from '@anthropic-ai/sdk'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage } from '../../support/gateway.ts'
 import { answers, LlmBackend, LlmStream } from '../../support/llm-backend.ts'
-import { aiRoute, left, tokens } from '../../support/llm/asking.ts'
+import { aiRoute, remainingTokens, tokens } from '../../support/llm/asking.ts'
 import { bytesOf } from '../../support/llm/fixture.ts'
 import { all, BUDGET, doubled, failureOf, mocked, soon } from '../../support/llm/judging.ts'
 
@@ -23,34 +23,34 @@ const asked = {
   messages: [{ role: 'user' as const, content: 'Hello there' }],
 }
 
-/** Events of a stored stream, as they were written. */
+/** The events of a stored stream, unchanged. */
 const EVENTS = bytesOf('messages-stream.sse')
   .toString()
   .split(/(?<=\n\n)/)
 
-judge('asks for messages, whole and in a stream', async () => {
+judge('requests messages, complete and as a stream', async () => {
   const gateway = await mocked(stage)
   const { messages } = clientOf(gateway)
   const whole = await soon(messages.create(asked))
   assert.equal(whole.content[0]?.type === 'text' && whole.content[0].text, 'You said: Hello there')
   const used = whole.usage.input_tokens + whole.usage.output_tokens
-  assert.is(left(gateway), BUDGET - used)
+  assert.is(remainingTokens(gateway), BUDGET - used)
   const events = await all(messages.create({ ...asked, stream: true }))
   assert.is(events.at(-1)?.type, 'message_stop')
   const helped = await soon(messages.stream(asked).finalMessage())
   assert.equal(helped.content, whole.content)
-  assert.is(left(gateway), BUDGET - 3 * used)
+  assert.is(remainingTokens(gateway), BUDGET - 3 * used)
 })
 
-judge('counts tokens, at no cost', async () => {
+judge('counts tokens without a charge', async () => {
   const gateway = await mocked(stage)
   const { model, messages } = asked
   const count = await soon(clientOf(gateway).messages.countTokens({ model, messages }))
   assert.ok(count.input_tokens > 0)
-  assert.is(left(gateway), BUDGET)
+  assert.is(remainingTokens(gateway), BUDGET)
 })
 
-judge('sends its key under the name of the provider, or has it replaced', async () => {
+judge('sends its key in the header of the provider, or the gateway replaces it', async () => {
   const backend = stage.add(
     await LlmBackend.start(answers.json(bytesOf('messages.json').toString())),
   )
@@ -68,17 +68,17 @@ judge('sends its key under the name of the provider, or has it replaced', async 
   )
 })
 
-judge('is counted with what a cache has read and written', async () => {
+judge('is charged for cache reads and writes', async () => {
   const { gateway } = await doubled(stage, tokens(BUDGET), answers.events(EVENTS))
   const message = await soon(clientOf(gateway).messages.stream(asked).finalMessage())
   const { input_tokens, output_tokens } = message.usage
   assert.equal([input_tokens, output_tokens], [25, 42])
-  assert.is(left(gateway), BUDGET - 2373 - 42)
+  assert.is(remainingTokens(gateway), BUDGET - 2373 - 42)
   const [line] = await gateway.logged(1)
   assert.is(line!['gen_ai.usage.input_tokens'], 2373)
 })
 
-judge('ends the call of the provider when it leaves in the middle', async () => {
+judge('cancels the provider call when the client aborts during a stream', async () => {
   const stream = new LlmStream()
   const { gateway } = await doubled(stage, tokens(BUDGET), stream.answer)
   const helper = clientOf(gateway).messages.stream(asked)
@@ -92,7 +92,7 @@ judge('ends the call of the provider when it leaves in the middle', async () => 
   await stream.left()
 })
 
-judge('knows a limit for what it is', async () => {
+judge('reports a rate limit as its own error type', async () => {
   const { gateway, backend } = await doubled(stage, tokens(1), answers.events(EVENTS))
   const { messages } = clientOf(gateway)
   await soon(messages.stream(asked).finalMessage())
@@ -101,14 +101,14 @@ judge('knows a limit for what it is', async () => {
   assert.is(backend.requests.length, 1)
 })
 
-judge('waits for the window, and then has its answer', async () => {
+judge('retries after the window and gets its response', async () => {
   const policies = 'rateLimit: { local: [{ requests: 1, unit: Seconds }] }'
   const { gateway } = await doubled(stage, policies, answers.events(EVENTS))
   const { messages } = clientOf(gateway, 3)
   for (let times = 2; times > 0; times--) await soon(messages.stream(asked).finalMessage())
 })
 
-judge('hears of a cut, and never of a clean end', async () => {
+judge('reports a truncated stream as an error, never as a clean end', async () => {
   const stream = new LlmStream()
   const { gateway } = await doubled(stage, tokens(BUDGET), stream.answer)
   const failure = failureOf(clientOf(gateway).messages.stream(asked).finalMessage())
@@ -118,7 +118,7 @@ judge('hears of a cut, and never of a clean end', async () => {
   assert.instance(await failure, Error)
 })
 
-judge('reads the errors of the gateway as it does those of its provider', async () => {
+judge('parses errors of the gateway like those of its provider', async () => {
   const gateway = await mocked(stage)
   const failure = await failureOf(clientOf(gateway).messages.create({ ...asked, model: 'other' }))
   assert.instance(failure, Anthropic.NotFoundError)

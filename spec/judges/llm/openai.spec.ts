@@ -1,4 +1,4 @@
-// The OpenAI SDK through a gateway: what it is told, when it leaves, and how it hears of limits and cuts.
+// The OpenAI SDK through a gateway: responses, cancellation, rate limits and truncated streams.
 
 import OpenAI from 'openai'
 import { suite } from 'uvu'
@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { Stage } from '../../support/gateway.ts'
 import { answers, chatEventsOf, chatOf, LlmStream } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
-import { left, tokens } from '../../support/llm/asking.ts'
+import { remainingTokens, tokens } from '../../support/llm/asking.ts'
 import { all, BUDGET, doubled, echoed, failureOf, mocked, soon } from '../../support/llm/judging.ts'
 
 const judge = suite('OpenAI SDK')
@@ -30,14 +30,14 @@ judge(
     const whole = await soon(chat.completions.create(asked))
     assert.is(whole.choices[0]?.message.content, 'You said: Hello there')
     const used = whole.usage!.total_tokens
-    assert.is(left(gateway), BUDGET - used)
+    assert.is(remainingTokens(gateway), BUDGET - used)
     const chunks = await all(chat.completions.create({ ...asked, stream: true }))
     assert.is(
       chunks.map(({ choices }) => choices[0]!.delta.content ?? '').join(''),
       'You said: Hello there',
     )
     assert.not(chunks.some(({ usage }) => usage))
-    assert.is(left(gateway), BUDGET - 2 * used)
+    assert.is(remainingTokens(gateway), BUDGET - 2 * used)
     const options = { include_usage: true }
     const counted = await all(
       chat.completions.create({ ...asked, stream: true, stream_options: options }),
@@ -45,7 +45,7 @@ judge(
     assert.is(counted.at(-1)?.usage?.total_tokens, used)
     const helped = await soon(chat.completions.stream(asked).finalChatCompletion())
     assert.is(helped.choices[0]?.message.content, 'You said: Hello there')
-    assert.is(left(gateway), BUDGET - 4 * used)
+    assert.is(remainingTokens(gateway), BUDGET - 4 * used)
   },
 )
 
@@ -73,10 +73,10 @@ judge('completes, responds and embeds', async () => {
   const total = lines
     .flatMap((line) => [line['gen_ai.usage.input_tokens'], line['gen_ai.usage.output_tokens']])
     .reduce((sum: number, count) => sum + Number(count ?? 0), 0)
-  assert.is(left(gateway), BUDGET - total)
+  assert.is(remainingTokens(gateway), BUDGET - total)
 })
 
-judge('puts the calls of tools together from a stream', async () => {
+judge('assembles tool calls from a stream', async () => {
   const call = (fields: unknown): string =>
     `data: ${JSON.stringify({
       id: 'c',
@@ -99,10 +99,10 @@ judge('puts the calls of tools together from a stream', async () => {
   const { choices } = await soon(stream.finalChatCompletion())
   const [made] = choices[0]!.message.tool_calls!
   assert.equal(made!.type === 'function' && made!.function.arguments, '{"a":"\\"usage\\": 1"}')
-  assert.is(left(gateway), BUDGET - 18)
+  assert.is(remainingTokens(gateway), BUDGET - 18)
 })
 
-judge('ends the call of the provider when it leaves in the middle', async () => {
+judge('cancels the provider call when the client aborts during a stream', async () => {
   const stream = new LlmStream()
   const { gateway } = await doubled(stage, tokens(BUDGET), stream.answer)
   const leave = async (): Promise<void> => {
@@ -118,15 +118,15 @@ judge('ends the call of the provider when it leaves in the middle', async () => 
   assert.is(line!['outcome'], 'client_closed')
 })
 
-judge('ends the call of the provider when it leaves before there is an answer', async () => {
-  let hear = (): void => {}
-  const closed = new Promise<void>((resolve) => (hear = resolve))
-  const silent: LlmAnswer = (_request, response) => void response.on('close', hear)
+judge('cancels the provider call when the client aborts before the response', async () => {
+  let onClose = (): void => {}
+  const closed = new Promise<void>((resolve) => (onClose = resolve))
+  const silent: LlmAnswer = (_request, response) => void response.on('close', onClose)
   const { gateway, backend } = await doubled(stage, '', silent)
   const controller = new AbortController()
   const { signal } = controller
   const failure = failureOf(clientOf(gateway).chat.completions.create(asked, { signal }))
-  await backend.heard(1)
+  await backend.completeRequest(1)
   controller.abort()
   assert.instance(await failure, OpenAI.APIUserAbortError)
   await soon(closed)
@@ -134,7 +134,7 @@ judge('ends the call of the provider when it leaves before there is an answer', 
   assert.is(line!['http.status'], 499)
 })
 
-judge('knows a limit for what it is', async () => {
+judge('reports a rate limit as its own error type', async () => {
   const { gateway, backend } = await doubled(stage, tokens(1), answers.json(chatOf(5, 5)))
   const { chat } = clientOf(gateway)
   await soon(chat.completions.create(asked))
@@ -146,20 +146,20 @@ judge('knows a limit for what it is', async () => {
   assert.is(backend.requests.length, 1)
 })
 
-judge('waits for the window, and then has its answer', async () => {
+judge('retries after the window and gets its response', async () => {
   const policies = 'rateLimit: { local: [{ requests: 1, unit: Seconds }] }'
   const { gateway } = await doubled(stage, policies, answers.json(chatOf(5, 5)))
   const { chat } = clientOf(gateway, 3)
-  const told = [
+  const responses = [
     await soon(chat.completions.create(asked)),
     await soon(chat.completions.create(asked)),
   ]
-  assert.is(told.length, 2)
+  assert.is(responses.length, 2)
   const lines = await gateway.logged(2)
   assert.is(lines.at(-1)!['http.status'], 200)
 })
 
-judge('hears of a cut, and never of a clean end', async () => {
+judge('reports a truncated stream as an error, never as a clean end', async () => {
   const stream = new LlmStream()
   const { gateway } = await doubled(stage, tokens(BUDGET), stream.answer)
   const seen: string[] = []
@@ -175,7 +175,7 @@ judge('hears of a cut, and never of a clean end', async () => {
   assert.equal(seen, ['It'])
 })
 
-judge('reads the errors of the gateway as it does those of its provider', async () => {
+judge('parses errors of the gateway like those of its provider', async () => {
   const client = clientOf(await mocked(stage))
   const missing = await failureOf(client.chat.completions.create({ ...asked, model: 'other' }))
   assert.instance(missing, OpenAI.NotFoundError)

@@ -1,4 +1,4 @@
-// The Vercel AI SDK through a gateway, by each of its providers.
+// The Vercel AI SDK through a gateway, with each of its providers.
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
@@ -10,7 +10,7 @@ import * as assert from 'uvu/assert'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { answers, LlmStream } from '../../support/llm-backend.ts'
-import { left, tokens } from '../../support/llm/asking.ts'
+import { remainingTokens, tokens } from '../../support/llm/asking.ts'
 import { bytesOf } from '../../support/llm/fixture.ts'
 import { all, BUDGET, doubled, echoed, failureOf, mocked, soon } from '../../support/llm/judging.ts'
 
@@ -20,9 +20,9 @@ judge.after.each(() => stage.clear())
 
 interface Kind {
   readonly model: (url: string) => LanguageModel
-  /** A gateway with a provider that has the dialect. */
+  /** A gateway with a provider of this dialect. */
   readonly gateway: (stage: Stage) => Promise<RunningGateway>
-  /** A stream it understands. */
+  /** A stream in this dialect. */
   readonly file: string
 }
 
@@ -42,7 +42,7 @@ const KINDS: Record<string, Kind> = {
     gateway: mocked,
     file: 'messages-stream.sse',
   },
-  // It does not ask for usage: the gateway does.
+  // The SDK does not request usage: the gateway does.
   'a compatible chat': {
     model: (baseURL) => createOpenAICompatible({ name: 'mock', baseURL })('mock'),
     gateway: mocked,
@@ -57,19 +57,19 @@ function urlOf({ port }: { port: number }): string {
 const asked = { prompt: 'Hello there', maxRetries: 0, maxOutputTokens: 9 }
 
 for (const [name, { model, gateway: start, file }] of Object.entries(KINDS)) {
-  judge(`generates and streams text by ${name}`, async () => {
+  judge(`generates and streams text with ${name}`, async () => {
     const gateway = await start(stage)
     const given = { ...asked, model: model(urlOf(gateway)) }
     const { text, usage } = await soon(generateText(given))
     assert.is(text, 'You said: Hello there')
     const used = usage.inputTokens! + usage.outputTokens!
-    assert.is(left(gateway), BUDGET - used)
+    assert.is(remainingTokens(gateway), BUDGET - used)
     const words = await all(Promise.resolve(streamText(given).textStream))
     assert.equal(words, ['You', ' said:', ' Hello', ' there'])
-    assert.is(left(gateway), BUDGET - 2 * used)
+    assert.is(remainingTokens(gateway), BUDGET - 2 * used)
   })
 
-  judge(`ends the call of the provider when it leaves, by ${name}`, async () => {
+  judge(`cancels the provider call when the client aborts, with ${name}`, async () => {
     const stream = new LlmStream()
     const { gateway } = await doubled(stage, tokens(BUDGET), stream.answer)
     const controller = new AbortController()
@@ -85,13 +85,13 @@ for (const [name, { model, gateway: start, file }] of Object.entries(KINDS)) {
     assert.is(line!['outcome'], 'client_closed')
   })
 
-  judge(`hears of a cut, by ${name}`, async () => {
+  judge(`reports a truncated stream, with ${name}`, async () => {
     const stream = new LlmStream()
     const { gateway } = await doubled(stage, tokens(BUDGET), stream.answer)
     const given = { ...asked, model: model(urlOf(gateway)), onError: () => {} }
     const parts = all(Promise.resolve(streamText(given).fullStream))
-    // Some of its providers tell of it as a part, others throw.
-    const told = parts.then(
+    // Some of its providers report the error as a stream part, others throw.
+    const isReported = parts.then(
       (list) => list.some(({ type }) => type === 'error'),
       () => true,
     )
@@ -99,10 +99,10 @@ for (const [name, { model, gateway: start, file }] of Object.entries(KINDS)) {
     const bytes = bytesOf(file)
     await stream.send(bytes.subarray(0, bytes.indexOf('\n\n') + 2))
     stream.cut()
-    assert.ok(await told)
+    assert.ok(await isReported)
   })
 
-  judge(`knows a limit for what it is, by ${name}`, async () => {
+  judge(`reports a rate limit as its own error type, with ${name}`, async () => {
     const { gateway, backend } = await doubled(stage, tokens(1), answers.events([bytesOf(file)]))
     const given = { ...asked, model: model(urlOf(gateway)) }
     await all(Promise.resolve(streamText(given).textStream))
@@ -121,10 +121,10 @@ judge('embeds', async () => {
     embed({ model: provider.embedding('mock'), value: 'Hello', maxRetries: 0 }),
   )
   assert.is(embedding.length, 8)
-  assert.is(left(gateway), BUDGET - usage.tokens)
+  assert.is(remainingTokens(gateway), BUDGET - usage.tokens)
 })
 
-judge('tries again behind the window', async () => {
+judge('retries after the window', async () => {
   const policies = 'rateLimit: { local: [{ requests: 1, unit: Seconds }] }'
   const { gateway } = await doubled(stage, policies, answers.json(bytesOf('chat.json').toString()))
   const model = KINDS['a compatible chat']!.model(urlOf(gateway))

@@ -1,5 +1,5 @@
-// The Envoy project's own rate limit service, with Redis behind it, and whole gateways in front: what our double only
-// claims. It is run where there is Go and the way to its modules; otherwise a line says that it was not, and why.
+// The Envoy project's rate limit service with Redis, called by complete gateways, to confirm the double. It runs if Go is
+// installed and its modules can be fetched; otherwise a line reports the skip and its reason.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ judge.after.each(() => stage.clear())
 
 const WAIT_MS = 30_000
 
-/** In years, so that no window turns while a spec runs, but for the one that is to. */
+/** Windows of a year, so that none ends during a spec, except the one of a second. */
 const RULES = `
   - { key: user, rate_limit: { unit: year, requests_per_unit: 3 } }
   - { key: quick, rate_limit: { unit: second, requests_per_unit: 1 } }
@@ -49,7 +49,7 @@ function chat(gateway: RunningGateway, user: string, stream = false): Promise<An
 
 const USER = 'request.headers["x-user"]'
 
-/** `remoteRateLimit` with one descriptor, or more. */
+/** `remoteRateLimit` with one or more descriptors. */
 function limit(service: RealService, descriptors: string, rest = ''): string {
   return (
     `remoteRateLimit: { host: "127.0.0.1:${service.port}", domain: ${service.domain}, timeout: 5s, ` +
@@ -79,7 +79,7 @@ function llm(policies: string): Promise<RunningGateway> {
 type Running = () => Promise<RealService>
 
 function addRequests(running: Running): void {
-  judge('counts requests, and refuses those behind the limit', async () => {
+  judge('counts requests, and refuses those over the limit', async () => {
     const service = await running()
     const { backend, gateway } = await plain(limit(service, by('user')))
     for (const left of ['2', '1', '0']) {
@@ -99,7 +99,7 @@ function addRequests(running: Running): void {
     assert.is((await ask(gateway, 'bob')).status, 200)
   })
 
-  judge('has one budget for two gateways', async () => {
+  judge('shares one budget between two gateways', async () => {
     const service = await running()
     const { gateway: one } = await plain(limit(service, by('user')))
     const { gateway: other } = await plain(limit(service, by('user')))
@@ -109,7 +109,7 @@ function addRequests(running: Running): void {
     assert.equal(statuses, [200, 200, 200, 429, 429])
   })
 
-  judge('lets requests pass again when its window turns', async () => {
+  judge('allows requests again in the next window', async () => {
     const { gateway } = await plain(limit(await running(), by('quick')))
     const status = async (): Promise<number> => (await ask(gateway, 'ada')).status
     await until(status, (found) => found === 429, WAIT_MS)
@@ -118,7 +118,7 @@ function addRequests(running: Running): void {
 }
 
 function addOthers(running: Running): void {
-  judge('takes costs, other limits and names in UTF-8', async () => {
+  judge('accepts costs, limit overrides and values in UTF-8', async () => {
     const service = await running()
     const override = `{"unit": "year", "requestsPerUnit": 5}`
     const { gateway } = await plain(
@@ -133,13 +133,13 @@ function addOthers(running: Running): void {
     assert.is(await service.remaining('cost', 'zoë'), 993)
   })
 
-  judge('in shadow mode refuses nobody', async () => {
+  judge('refuses no request in shadow mode', async () => {
     const { gateway } = await plain(limit(await running(), by('shadow')))
     for (let count = 0; count < 3; count++) assert.is((await ask(gateway, 'ada')).status, 200)
   })
 
   judge(
-    'that is gone fails requests or lets them pass, and counts on when it is back',
+    'fails or allows requests while it is down, and keeps its counts after a restart',
     async () => {
       const service = await running()
       const { gateway: closed } = await plain(limit(service, by('user')))
@@ -168,7 +168,7 @@ function addOthers(running: Running): void {
 }
 
 function addTokens(running: Running): void {
-  judge('has counted what an answer cost once it is over', async () => {
+  judge('counts the cost of a response after its end', async () => {
     const service = await running()
     const gateway = await llm(limit(service, by('tokens', ', type: tokens')))
     const { status, text, headers } = await chat(gateway, 'ada')
@@ -184,14 +184,14 @@ function addTokens(running: Running): void {
   })
 
   judge(
-    'refuses all behind the request that went beyond the budget, on every gateway',
+    'refuses all requests after the one that exceeded the budget, on every gateway',
     async () => {
       const service = await running()
       const override = `, limitOverride: '{"unit": "year", "requestsPerUnit": 5}'`
       const policies = limit(service, by('few', `, type: tokens${override}`))
       const [one, other] = [await llm(policies), await llm(policies)]
       assert.is((await chat(one, 'ada')).status, 200)
-      // It is told of the end of an answer a moment after its client is.
+      // The service gets the cost of a response a moment after the client gets its end.
       const refused = await until(
         () => chat(other, 'ada'),
         ({ status }) => status === 429,
@@ -205,7 +205,7 @@ function addTokens(running: Running): void {
     },
   )
 
-  judge('counts the tokens of a stream, by a cost of their own', async () => {
+  judge('counts the tokens of a stream by a cost expression', async () => {
     const service = await running()
     const cost = `, type: tokens, cost: 'llm.inputTokens * 2 + llm.outputTokens * 10'`
     const gateway = await llm(limit(service, by('cost', cost)))
@@ -226,7 +226,7 @@ function addTokens(running: Running): void {
   })
 }
 
-/** Asked for in each test, so that these fail and say why when it does not start. */
+/** Awaited in each test, so that each fails with the reason if the start fails. */
 function runningFor(program: string): Running {
   let starting: Promise<RealService> | undefined
   judge.after(async () => {

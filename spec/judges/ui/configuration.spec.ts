@@ -32,7 +32,7 @@ configuration('shows the status of each policy resource', async ({ visit }) => {
   await visit.open('config')
   const row = visit.page.locator('.resources tbody tr')
   await visit.sees(row, /for-team[^]*HTTPRoute[^]*team\s[^]*Accepted[^]*Attached/)
-  await visit.sees(row, /for-nobody[^]*nobody[^]*not (?:Accepted|Attached)/)
+  await visit.sees(row, /dangling[^]*absent-route[^]*not (?:Accepted|Attached)/)
 })
 
 configuration('scrolls to the match of a search', async ({ visit }) => {
@@ -54,7 +54,7 @@ configuration(
     await visit.sees('.note.bad', /shop\.yaml:\d+:\d+: routes\[0\]\.nane: unknown field/)
     await visit.sees('.note.bad', 'Generation 1 stays in force')
     await visit.sees('.status', 'reload refused')
-    await visit.sees('main', 'for-nobody')
+    await visit.sees('main', 'dangling')
     await assertPresentable(visit)
     await visit.follow('')
     await visit.page.getByRole('link', { name: 'reload refused' }).click()

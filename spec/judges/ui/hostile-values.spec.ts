@@ -1,5 +1,5 @@
-// Markup, scripts and marks that turn text around, in everything that comes from outside: requests, tokens, tool servers, the
-// configuration, addresses, files. All of it is shown as the text it is.
+// Markup, scripts and direction marks in all external input: requests, tokens, tool servers, the configuration, URLs and
+// files. The page shows all of it as plain text.
 
 import { request } from 'node:http'
 import * as assert from 'uvu/assert'
@@ -121,7 +121,7 @@ hostile('in requests: the overview, the log and the limits', async ({ world, vis
   await assertUnharmed(visit)
 })
 
-hostile('in the log, what turns text around stays with its own field', async (seat) => {
+hostile('in the log, a direction mark affects only its own field', async (seat) => {
   const { world, visit } = seat
   assert.is(await world.chat('red', 'hi', TURNED), 200)
   await visit.open('logs')
@@ -185,7 +185,7 @@ hostile('in headers and tokens: a trace of them, live and from a file', async (s
 
 const OPEN_ALL = `for (const fold of document.querySelectorAll('.trace-details details')) fold.open = true`
 
-/** Everything that the details of all steps say. */
+/** The text of the details of all steps. */
 async function everyStep(visit: Visit): Promise<string> {
   const list = visit.page.getByRole('listbox')
   await list.focus()
@@ -203,7 +203,7 @@ async function everyStep(visit: Visit): Promise<string> {
   return text
 }
 
-hostile('in all that a tool server says', async ({ visit }) => {
+hostile('in all output of a tool server', async ({ visit }) => {
   await visit.open('mcp')
   await visit.page.getByRole('button', { name: 'Connect' }).click()
   await visit.sees('.connected', `server ${SCRIPT}`)

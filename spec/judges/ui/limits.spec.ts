@@ -15,9 +15,9 @@ limits('the remaining budget is updated live', async ({ world, visit }) => {
   await visit.sees(card, '0 denied')
   assert.is(await world.chat('red', 'a few words '.repeat(50)), 200)
   await visit.sees(card, /\d+ of 1,000 left for red/)
-  const { rules } = await world.told<{ rules: { shown: { owner: string; tightest: unknown }[] } }>(
-    '/api/limits',
-  )
+  const { rules } = await world.fetchJson<{
+    rules: { shown: { owner: string; tightest: unknown }[] }
+  }>('/api/limits')
   const { tightest } = rules.shown.find(({ owner }) => owner === 'route/chat')!
   const [{ key, remaining }] = tightest as [{ key: string; remaining: number }]
   assert.is(key, 'red')
@@ -48,7 +48,7 @@ limits('a search finds a limit by its route', async ({ visit }) => {
   await visit.sees('.limit', 'route/chat')
 })
 
-limits('everybody can read it, in light and dark, on a telephone', async ({ visit }) => {
+limits('is accessible in light and dark, and fits a phone', async ({ visit }) => {
   await visit.open('limits')
   await visit.sees('.limit', 'route/chat')
   await assertPresentable(visit)

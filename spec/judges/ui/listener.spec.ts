@@ -1,5 +1,5 @@
-// The page on a gateway's own listener, in a browser with the credentials that its policies ask for: it shows the same, and
-// changes nothing.
+// The page on a gateway's own listener, in a browser with the credentials that its policies require: it shows the same data, and
+// cannot change anything.
 
 import * as assert from 'uvu/assert'
 import { deadline } from '../../support/deadline.ts'
@@ -42,7 +42,7 @@ const OPS = { httpCredentials: { username: 'ops', password: 'pass' } }
 
 const PATHS = ['/ui', mainScript(), '/api/runtime', '/api/live?topics=logs']
 
-/** As a program without credentials, or with these headers. */
+/** Sends a request as a program, without credentials or with these headers. */
 async function statusesOf({ origin }: World, headers = {}): Promise<number[]> {
   const ask = async (path: string): Promise<number> => {
     const answer = await deadline(fetch(origin + path, { headers }), WAIT_MS, path)
@@ -70,11 +70,11 @@ listener('without the password, everything is refused', async ({ world }) => {
   assert.equal(await statusesOf(world, { authorization: right }), [200, 200, 200, 200])
 })
 
-listener('with a password it works, live data and all', async ({ world, enter }) => {
+listener('with a password it works, including live data', async ({ world, enter }) => {
   await assertWorks(world, await enter(OPS))
 })
 
-listener('a password in the address does as well', async ({ world, enter }) => {
+listener('a password in the URL works as well', async ({ world, enter }) => {
   const origin = world.origin.replace('//', '//ops:pass@')
   const visit = await enter({}, world.origin)
   await visit.page.goto(`${origin}/ui`)
@@ -82,7 +82,7 @@ listener('a password in the address does as well', async ({ world, enter }) => {
   await visit.sees('.facts', 'ready')
 })
 
-listener('there is no form that changes something', async ({ enter }) => {
+listener('has no form that changes settings', async ({ enter }) => {
   const visit = await enter(OPS)
   await visit.open('logs')
   await visit.sees('.level-card', 'It can be changed on the admin interface only')
@@ -118,7 +118,7 @@ listener('with a key in a cookie it works, and without it says what is missing',
     const cookie = { name: 'key', value: 'key-of-ops', url: keyed.origin, httpOnly: true }
     await visit.page.context().addCookies([cookie])
     await assertWorks(keyed, visit)
-    // A page that is open when its credentials end says so, rather than nothing.
+    // An open page reports that its credentials are no longer valid.
     await visit.page.context().clearCookies()
     await visit.follow('limits')
     await visit.sees('main', 'You are not signed in.')
@@ -128,7 +128,7 @@ listener('with a key in a cookie it works, and without it says what is missing',
   }
 })
 
-listener('with a token in a cookie it works for those whom the rules let in', async (seat) => {
+listener('with a token in a cookie it works for users that the rules admit', async (seat) => {
   const signer = await Signer.make('ES256', 'one')
   const jwks = JSON.stringify({ keys: [signer.jwk] })
   const jwt = `jwtAuth: { mode: strict, issuer: '${ISSUER}', jwks: '${jwks}', location: { cookie: { name: session } } }`

@@ -1,5 +1,5 @@
 // Live traces in a browser: the next request is traced live, a refusal is explained, streams and bodies are shown,
-// and a trace travels as a file.
+// and a trace can be saved as a file and opened again.
 
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
@@ -13,7 +13,7 @@ const WAIT_MS = 30_000
 
 const trace = judgeOf('ui: live trace', () => Shop.start())
 
-/** By the keyboard: the expression, if any, and the button. */
+/** Enters the expression, if any, and presses the button, by keyboard. */
 async function arm(visit: Visit, expression = ''): Promise<void> {
   await visit.tabTo(visit.page.getByRole('textbox'))
   if (expression !== '') await visit.page.keyboard.type(expression)
@@ -41,7 +41,7 @@ trace('a 403 is explained by the rule that denied it', async ({ world, visit }) 
   await visit.sees(selected, /^1\s+Request/i)
 })
 
-trace('waits for the request that fits', async ({ world, visit }) => {
+trace('waits for the request that matches', async ({ world, visit }) => {
   await visit.open('trace')
   await arm(visit, 'request.path == "/down"')
   assert.is(await world.send('/hello'), 200)
@@ -104,14 +104,14 @@ trace('a link starts a trace, and the trace is still there after going back', as
   await visit.page.getByRole('button', { name: 'Trace the next request' }).waitFor()
 })
 
-trace('a file that is no trace is called so', async ({ visit }) => {
+trace('a file that is not a trace is reported', async ({ visit }) => {
   await visit.open('trace')
   const file = { name: 'bad.jsonl', mimeType: 'text/plain', buffer: Buffer.from('not json\n') }
   await visit.page.locator('input[type=file]').setInputFiles(file)
   await visit.sees('.trace-note', 'bad.jsonl is not a saved trace: line 1 is not JSON.')
 })
 
-trace('the chosen step is in sight, also where the steps are many', async ({ world, visit }) => {
+trace('the selected step is visible, even among many steps', async ({ world, visit }) => {
   await visit.page.setViewportSize({ width: 1280, height: 700 })
   await visit.open('trace')
   await arm(visit)
@@ -124,7 +124,7 @@ trace('the chosen step is in sight, also where the steps are many', async ({ wor
   assert.is(await visit.page.evaluate<number>('scrollY'), 0)
 })
 
-trace('on a telephone a step that is tapped is shown', async ({ world, visit }) => {
+trace('on a phone a tapped step is shown', async ({ world, visit }) => {
   await visit.page.setViewportSize({ width: 390, height: 844 })
   await visit.open('trace')
   await arm(visit)
@@ -139,7 +139,7 @@ trace('on a telephone a step that is tapped is shown', async ({ world, visit }) 
   await until(top, (at) => at > 300, WAIT_MS)
 })
 
-trace('everybody can read it, in light and dark, on a telephone', async ({ world, visit }) => {
+trace('is accessible in light and dark, and fits a phone', async ({ world, visit }) => {
   await visit.open('trace')
   await assertPresentable(visit)
   await arm(visit)

@@ -22,7 +22,7 @@ logs('lines appear live, with the reason of a refusal', async ({ world, visit })
   await visit.sees('.log-line', /GET \/team\s+403[^]*reason=authorization_denied\s+rule=0/)
 })
 
-logs('words and fields find lines', async ({ world, visit }) => {
+logs('a search finds lines by words and fields', async ({ world, visit }) => {
   assert.is(await world.send('/hello'), 200)
   assert.is(await world.send('/team'), 403)
   await visit.open('logs')
@@ -59,7 +59,7 @@ logs('the level is changed by keyboard, applies at once, and can be reset', asyn
   assert.is(await levelOf(world), 'current log level is info')
 })
 
-logs('everybody can read it, in light and dark, on a telephone', async ({ world, visit }) => {
+logs('is accessible in light and dark, and fits a phone', async ({ world, visit }) => {
   assert.is(await world.send('/team'), 403)
   assert.is(await world.send('/down'), 503)
   await visit.open('logs')

@@ -13,7 +13,7 @@ const map = judgeOf('ui: map', async () => {
   return shop
 })
 
-map('gateways, routes, policies and backends are there, with their traffic', async (seat) => {
+map('shows gateways, routes, policies and backends, with their traffic', async (seat) => {
   const { world, visit } = seat
   await visit.open('map')
   await visit.sees('.box.listener', new RegExp(`default[^]*127\\.0\\.0\\.1:${world.port}`))
@@ -31,7 +31,7 @@ map('gateways, routes, policies and backends are there, with their traffic', asy
 map('problems are listed first, and link to their box', async ({ visit }) => {
   await visit.open('map')
   await visit.sees('.map', /cannot connect to 127\.0\.0\.1:\d+: connection refused/)
-  await visit.sees('.map', /for-nobody[^]*nobody/)
+  await visit.sees('.map', /dangling[^]*absent-route/)
   const problem = visit.page.getByRole('button', { name: /^down: 127/ })
   const link = visit.page.getByRole('link', { name: /^down: 127/ })
   await visit.tabTo(problem.or(link))
@@ -40,7 +40,7 @@ map('problems are listed first, and link to their box', async ({ visit }) => {
   await visit.sees('.panel', 'connection refused')
 })
 
-map('a box opens by keyboard and shows what it is set to', async ({ visit }) => {
+map('a box opens by keyboard and shows its configuration', async ({ visit }) => {
   await visit.open('map')
   const box = visit.page.locator('.box.route', { hasText: 'team' })
   await box.waitFor()
@@ -54,14 +54,14 @@ map('a box opens by keyboard and shows what it is set to', async ({ visit }) => 
   await visit.page.locator('.panel').waitFor({ state: 'detached' })
 })
 
-map('a search leaves what fits', async ({ visit }) => {
+map('a search keeps only the matches', async ({ visit }) => {
   await visit.open('map')
   await visit.page.getByRole('searchbox', { name: 'Search' }).fill('directResponse')
   await visit.sees('.map', '3 of 6 routes found')
   assert.is(await visit.page.locator('.box.route').count(), 3)
 })
 
-map('everybody can read it, in light and dark, on a telephone', async ({ visit }) => {
+map('is accessible in light and dark, and fits a phone', async ({ visit }) => {
   await visit.open('map')
   await visit.page.locator('.box.route', { hasText: 'few' }).click()
   await visit.sees('.panel', 'rateLimit')

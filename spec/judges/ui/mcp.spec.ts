@@ -20,7 +20,7 @@ async function connect(visit: Visit): Promise<void> {
 }
 
 async function sessionsOf(world: Shop): Promise<number> {
-  const { backends } = await world.told<McpView>('/api/mcp')
+  const { backends } = await world.fetchJson<McpView>('/api/mcp')
   return backends.reduce((sum, { open }) => sum + open, 0)
 }
 
@@ -32,7 +32,7 @@ async function choose(visit: Visit, name: string): Promise<void> {
   await visit.sees('.item-view h2', name)
 }
 
-mcp('says which servers there are, and where clients find them', async ({ world, visit }) => {
+mcp('lists the servers and the addresses for clients', async ({ world, visit }) => {
   await visit.open('mcp')
   await visit.sees('main', new RegExp(`tools\\s+http://\\S+:${world.port}/mcp`))
   await visit.sees('.targets', /demo\s+stdio/)
@@ -57,7 +57,7 @@ mcp('a tool is called by keyboard with a form made from its schema', async (seat
   await visit.sees(form.getByRole('alert'), /number/)
 })
 
-mcp('a tool that takes its time says how far it is, and can be cancelled', async ({ visit }) => {
+mcp('a slow tool shows its progress, and can be cancelled', async ({ visit }) => {
   await connect(visit)
   await choose(visit, 'slow_count')
   const form = visit.page.locator('.item-view form')
@@ -68,7 +68,7 @@ mcp('a tool that takes its time says how far it is, and can be cancelled', async
   await visit.sees('.result', 'cancelled')
 })
 
-mcp('prompts and resources are there, too', async ({ visit }) => {
+mcp('shows prompts and resources as well', async ({ visit }) => {
   await connect(visit)
   await visit.page.getByRole('button', { name: /^Prompts/ }).click()
   await choose(visit, 'greet')
@@ -84,7 +84,7 @@ mcp('prompts and resources are there, too', async ({ visit }) => {
   await visit.sees('.result', 'This text was read through the gateway.')
 })
 
-mcp('its session and its child are seen, and gone when it disconnects', async (seat) => {
+mcp('shows its session and its child process until it disconnects', async (seat) => {
   const { world, visit } = seat
   await until(
     () => sessionsOf(world),
@@ -118,19 +118,19 @@ mcp('closing the page ends its session', async ({ world, visit }) => {
   )
 })
 
-mcp('a session and its results survive a change of the page', async ({ world, visit }) => {
+mcp('a session and its results survive navigation to another page', async ({ world, visit }) => {
   await connect(visit)
   await choose(visit, 'echo')
   const text = visit.page.locator('.item-view form').getByRole('textbox', { name: /^text\b/ })
   await text.fill('still here')
   await visit.press('Enter')
   await visit.sees('.result', 'still here')
-  const [session] = (await world.told<McpView>('/api/mcp')).backends[0]!.sessions.shown
+  const [session] = (await world.fetchJson<McpView>('/api/mcp')).backends[0]!.sessions.shown
   await visit.follow('logs')
   await visit.follow('mcp')
   await visit.sees('.result', 'still here')
   assert.is(await text.inputValue(), 'still here')
-  const [kept] = (await world.told<McpView>('/api/mcp')).backends[0]!.sessions.shown
+  const [kept] = (await world.fetchJson<McpView>('/api/mcp')).backends[0]!.sessions.shown
   assert.is(kept?.id, session!.id)
   // A selection in one list does not apply to another.
   await visit.page.getByRole('button', { name: /^Prompts/ }).click()
@@ -167,7 +167,7 @@ mcp('on a phone the list makes room for the selected item', async ({ visit }) =>
   await visit.page.locator('.items-list ul').waitFor()
 })
 
-mcp('the call is seen on the overview as any other', async ({ world, visit }) => {
+mcp('the overview shows the call like any other', async ({ world, visit }) => {
   await connect(visit)
   await choose(visit, 'echo')
   await visit.page
@@ -181,7 +181,7 @@ mcp('the call is seen on the overview as any other', async ({ world, visit }) =>
   assert.is(await world.send('/hello'), 200)
 })
 
-mcp('everybody can read it, in light and dark, on a telephone', async ({ visit }) => {
+mcp('is accessible in light and dark, and fits a phone', async ({ visit }) => {
   await connect(visit)
   await choose(visit, 'slow_count')
   await visit.page.locator('.item-view form').getByRole('textbox', { name: /^to\b/ }).fill('2')

@@ -16,7 +16,7 @@ overview('shows how to send the first request', async ({ world, visit }) => {
   await visit.sees('.status', 'live')
 })
 
-/** By path: what is sent, and the expected statuses. */
+/** By path: the requests to send, and the expected statuses. */
 const SENT = [
   ['/hello', [200, 200, 200]],
   ['/team/plans', [403]],
@@ -37,7 +37,7 @@ async function sentOnce(world: Shop): Promise<void> {
   isSent = true
 }
 
-overview('numbers are those of the traffic that was sent', async ({ world, visit }) => {
+overview('numbers match the traffic that was sent', async ({ world, visit }) => {
   await sentOnce(world)
   await visit.open()
   await visit.sees('.tile', /Requests per second\s+10 in 5 min/)
@@ -55,7 +55,7 @@ overview('shows for each request what happened, in words', async ({ world, visit
   await sentOnce(world)
   await visit.open()
   const row = visit.page.locator('.requests tbody tr')
-  for (const told of [
+  for (const text of [
     /200\s+GET\s+\/hello\s+hello/,
     /403\s+GET\s+\/team\/plans\s+team\s+Authorization rule 1 denied the request\./,
     /404\s+GET\s+\/nowhere\s+No route matches this request\./,
@@ -63,10 +63,10 @@ overview('shows for each request what happened, in words', async ({ world, visit
     /503\s+GET\s+\/down\s+down\s+The backend cannot be reached/,
     /200\s+POST\s+\/v1\/chat\/completions\s+chat\s+small, \d+ tokens in, \d+ out/,
   ])
-    await visit.sees(row, told)
+    await visit.sees(row, text)
 })
 
-overview('refused and failed requests can be listed alone', async ({ world, visit }) => {
+overview('refused and failed requests can be listed separately', async ({ world, visit }) => {
   await sentOnce(world)
   await visit.open()
   const choice = visit.page.getByRole('button', { name: 'Refused or failed' })
@@ -84,7 +84,7 @@ overview('a new request appears live', async ({ world, visit }) => {
   await visit.sees('.requests tbody tr', /403\s+GET\s+\/team\/now/)
 })
 
-overview('a row opens by keyboard, says what to do, and leads to a trace', async (seat) => {
+overview('a row opens by keyboard, explains what to do, and links to a trace', async (seat) => {
   const { world, visit } = seat
   await sentOnce(world)
   await visit.open()
@@ -102,7 +102,7 @@ overview('a row opens by keyboard, says what to do, and leads to a trace', async
   assert.is(await field.inputValue(), 'request.method == "GET" && request.path == "/team/plans"')
 })
 
-overview('everybody can read it, in light and dark, on a telephone', async ({ world, visit }) => {
+overview('is accessible in light and dark, and fits a phone', async ({ world, visit }) => {
   await sentOnce(world)
   await visit.open()
   const row = visit.page.locator('.requests tr.request', { hasText: '/few' }).first()

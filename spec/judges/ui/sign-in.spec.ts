@@ -1,5 +1,5 @@
-// A login from the playground, from the button over the page of a real provider to a call with the token: in one browser,
-// with the windows it opens.
+// A complete login in one browser, with the windows it opens: the button in the playground, the page of a real provider, and
+// a call with the token.
 
 import type { ServerResponse } from 'node:http'
 import * as assert from 'uvu/assert'
@@ -30,7 +30,7 @@ class AskingRealm extends RealmDouble {
       response.writeHead(200, { 'content-type': 'text/html' }).end(FORM)
       return true
     }
-    this.person = new URLSearchParams(request.body).get('person') === 'bob' ? 'bob' : 'ada'
+    this.user = new URLSearchParams(request.body).get('person') === 'bob' ? 'bob' : 'ada'
     return false
   }
 }
@@ -65,14 +65,14 @@ mcp:
 const login = judgeOf('ui: sign in', start)
 
 /** Signs in as a user: the button, the provider's page, and back. */
-async function signIn({ realm }: Guarded, visit: Visit, who: string): Promise<void> {
+async function signIn({ realm }: Guarded, visit: Visit, user: string): Promise<void> {
   const { host } = new URL(realm.issuer)
   const opening = visit.page.waitForEvent('popup')
   await visit.tabTo(visit.page.getByRole('button', { name: `Sign in at ${host}` }))
   await visit.press('Enter')
   const window = await opening
   visit.watch(window, [realm.host.origin])
-  await window.getByRole('button', { name: `I am ${who}` }).click()
+  await window.getByRole('button', { name: `I am ${user}` }).click()
 }
 
 login('a token obtained at the provider calls a tool', async ({ world, visit }) => {
@@ -93,7 +93,7 @@ login('a token obtained at the provider calls a tool', async ({ world, visit }) 
   )
 })
 
-login('a user without access is told so', async ({ world, visit }) => {
+login('a user without access gets an explanation', async ({ world, visit }) => {
   visit.expect(/status of 403/)
   await visit.open('mcp')
   await signIn(world, visit, 'Bob')
@@ -107,7 +107,7 @@ login('without a token it says that one is required, and accepts a pasted one', 
   await visit.page.getByText('No token').click()
   await visit.page.getByRole('button', { name: 'Connect' }).click()
   await visit.sees('.playground', 'A token is required.')
-  world.realm.person = 'ada'
+  world.realm.user = 'ada'
   await visit.page.getByText('Paste a token').click()
   await visit.page.getByPlaceholder(/Bearer token/).fill(await world.realm.token())
   await visit.press('Enter')

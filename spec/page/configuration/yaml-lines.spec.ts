@@ -58,13 +58,13 @@ yaml('separates keys, values and comments', () => {
   for (const [line, parts] of cases) assert.equal(Object.values(partsOf(line)), [...parts], line)
 })
 
-yaml('loses no letter of a line, whatever it is', () => {
+yaml('keeps every character of any line', () => {
   const odd = ['  - - a: b', '"', '  "a', ':', ' : #', '- # x', '\ta: "b" c # "d"', 'a:b # c']
   for (const line of [...TEXT.split('\n'), ...odd])
     assert.is(Object.values(partsOf(line)).join(''), line)
 })
 
-yaml('leads to whatever has a name', () => {
+yaml('links to every named item', () => {
   const text = 'a:\n  - name: b # x\n    list:\n      - key: c/d\n      - d\ne: 1\n'
   const jumps = [
     { label: 'a', line: 1, depth: 0 },

@@ -96,14 +96,14 @@ laying('a gateway of one listener is drawn as that listener', () => {
   assert.ok(drawn(two).rects.has('gateway default 127.0.0.1:3000'))
 })
 
-laying('a backend lies level with the only route that uses it', () => {
+laying('a backend is at the height of the only route that uses it', () => {
   const view = mapOf(
     ...['a', 'b', 'c'].map((name) => route(name, { backends: [backend(`${name}:80`)] })),
   )
   const { rects } = drawn(view)
   for (const name of ['a', 'b', 'c']) {
-    const [own, behind] = [rects.get(`route ${name}`)!, rects.get(`backend host ${name}:80`)!]
-    assert.ok(Math.abs(own.y + own.height / 2 - behind.y - behind.height / 2) <= 1)
+    const [route, backend] = [rects.get(`route ${name}`)!, rects.get(`backend host ${name}:80`)!]
+    assert.ok(Math.abs(route.y + route.height / 2 - backend.y - backend.height / 2) <= 1)
   }
 })
 

@@ -68,7 +68,7 @@ model('references within the schema are followed, and no others', () => {
   assert.is(kindOf({ $ref: '#/$defs/a~1b~0c' }, { $defs }), 'flag')
   for (const $ref of [
     '#/$defs/loop',
-    '#/$defs/nobody',
+    '#/$defs/missing',
     'http://evil.example/s',
     '#/$defs/toString',
     '#',

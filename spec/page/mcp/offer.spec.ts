@@ -113,7 +113,7 @@ const BACKEND: McpBackendView = {
   sessions: { shown: [], more: 0 },
 }
 
-items('a command holds the request, whatever is in it, but never the token', () => {
+items('a command contains the request with any content, but never the token', () => {
   const sent = {
     backend: BACKEND,
     host: 'box',

@@ -46,7 +46,7 @@ samples('are mergeSamples without those that are known already', () => {
   assert.equal(times(all), [1_000, 2_000, 3_000])
 })
 
-samples('are let go when they are older than the window', () => {
+samples('are dropped when they are older than the window', () => {
   const all = mergeSamples([sampleAt(1_000), sampleAt(2_000)], [sampleAt(1_500 + WINDOW_MS)])
   assert.equal(times(all), [2_000, 1_500 + WINDOW_MS])
 })

@@ -99,7 +99,7 @@ requests('that found no backend say how that failed', () => {
   assert.match(reason!.words, /: cannot connect to a:80: connection refused\.$/)
 })
 
-requests('that were cut say by whom, whatever their status', () => {
+requests('that were cut name the side that cut them, with any status', () => {
   const reason = explain(seen({ 'http.status': 200, endpoint: 'a:80', outcome: 'backend_reset' }))
   assert.match(reason!.words, /backend closed/)
 })

@@ -78,8 +78,8 @@ tracing(
   },
 )
 
-tracing('a file is shown from its first trace, and remembers where it is from', () => {
-  const tracer = new Tracer(() => Promise.reject(new Error('nobody asks')))
+tracing('a file is shown from its first trace, and its traces keep the file name', () => {
+  const tracer = new Tracer(() => Promise.reject(new Error('no request is expected')))
   const { traces } = loadLines(`${SAMPLE_LINES.join('\n')}\n`.repeat(2))
   tracer.add('two.jsonl', traces)
   assert.equal(

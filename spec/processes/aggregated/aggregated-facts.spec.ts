@@ -8,7 +8,7 @@ import { AggregatedFacts } from '../../../lib/processes/aggregated/aggregated-fa
 import type { AggregatedFactsOptions } from '../../../lib/processes/aggregated/aggregated-facts.ts'
 import { WorkerStage } from '../../support/worker-stage.ts'
 import { deadline } from '../../support/deadline.ts'
-import { Ear, Stage } from '../../support/gateway.ts'
+import { LogRecorder, Stage } from '../../support/gateway.ts'
 
 const WAIT_MS = 30_000
 
@@ -28,7 +28,7 @@ async function scene(serve: (response: ServerResponse) => void) {
   const workers = new WorkerSet()
   workers.add(endpoints)
   const known = new AggregatedFacts(workers, {
-    log: new Ear(() => {}),
+    log: new LogRecorder(() => {}),
   } as unknown as AggregatedFactsOptions)
   const collectLast = (): Promise<void> =>
     deadline(known.collectLast(endpoints), WAIT_MS, 'the last facts')

@@ -1,8 +1,8 @@
-// Where the programs of this folder lie once built: run them with process.execPath.
+// The paths of the built programs of this folder, which process.execPath runs.
 
 import { fileURLToPath } from 'node:url'
 
-/** `name` without its ending: 'mcp-server'. */
+/** `name` is without its extension: 'mcp-server'. */
 export function childFile(name: string): string {
   return fileURLToPath(new URL(`./${name}.js`, import.meta.url))
 }

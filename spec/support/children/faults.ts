@@ -1,43 +1,43 @@
-// Children that misbehave, one way each.
-//   node faults.js <way> [number]
+// Child processes with one fault each.
+//   node faults.js <fault> [number]
 
 import { spawn } from 'node:child_process'
 import { closeSync, writeSync } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { childFile } from './child-file.ts'
 
-const [way = '', number = '0'] = process.argv.slice(2)
+const [fault = '', number = '0'] = process.argv.slice(2)
 const count = Number(number)
 
 const STDIN = 0
 const STDOUT = 1
 
-const WAYS: Record<string, () => void> = {
-  /** No fault: what comes in goes out. */
+const FAULTS: Record<string, () => void> = {
+  /** No fault: copies input to output. */
   echo,
-  /** One byte at a time, each read on its own. */
+  /** Writes one byte at a time, so that each is read alone. */
   split: () => void writeSlowly(Buffer.from(note({ text: 'grün 語 🜁' }))),
-  /** Things that are no messages, and then an echo. */
+  /** Lines that are not messages, and then an echo. */
   banner: () => {
     process.stdout.write('Server started\n\n \n[]\n{"jsonrpc":"1.0"}\n')
     for (let i = 0; i < count; i++) process.stdout.write(`tick ${i} password=secret\n`)
     process.stdout.write(note({ ready: true }))
     echo()
   },
-  /** A text in another encoding. */
+  /** A message in another encoding. */
   latin1: () => {
     process.stdout.write(Buffer.from(note({ text: 'gr\xfcn' }), 'latin1'))
     echo()
   },
-  /** Two messages and a stranger in one line. */
+  /** Two messages and a number in one line. */
   batch: () => {
     const two = [note({ n: 1 }), note({ n: 2 })].map((line) => line.trim()).join(',')
     process.stdout.write(`[${two},7]\n`)
     echo()
   },
-  /** One message, half of the next, and gone. */
+  /** One message and half of the next, then exits. */
   half: () => process.stdout.write(note({ n: 1 }) + note({ n: 2 }).slice(0, 20)),
-  /** A message of that many bytes, its end missing. */
+  /** A message of that many bytes without its end. */
   long: () => {
     process.stdout.write('{"x":"' + 'x'.repeat(count))
     echo()
@@ -68,18 +68,18 @@ const WAYS: Record<string, () => void> = {
     process.stdout.write(note({ ready: true, pid: process.pid }))
     stay()
   },
-  /** A wrapper: the stubborn one holds its output; it ends itself with its input, or with that code at once. */
+  /** A wrapper of `stubborn`, which keeps the output open; exits when its input ends, or soon with that code. */
   fork: () => {
     spawn(process.execPath, [childFile('faults'), 'stubborn'], { stdio: 'inherit' })
     if (process.argv.length > 3) setTimeout(() => process.exit(count), 200)
     process.stdin.on('end', () => process.exit(0)).resume()
   },
-  /** A wrapper that goes and leaves a flood behind. */
+  /** A wrapper that exits while its `flood` child goes on. */
   pour: () => {
     spawn(process.execPath, [childFile('faults'), 'flood'], { stdio: 'inherit' }).unref()
     setTimeout(() => process.exit(0), 200)
   },
-  /** The same, in a group of its own: nobody but itself can end it. It does, when that time has passed. */
+  /** A wrapper with a child in its own process group, which signals to this group do not reach; it exits after that many milliseconds. */
   escape: () => {
     const file = childFile('faults')
     spawn(process.execPath, [file, 'linger', number], { stdio: 'inherit', detached: true }).unref()
@@ -96,7 +96,7 @@ const WAYS: Record<string, () => void> = {
     process.stdout.write(note({ ready: true }))
     echo()
   },
-  /** Ends at once with that code. */
+  /** Exits at once with that code. */
   exit: () => process.exit(count),
 }
 
@@ -112,7 +112,7 @@ function stay(): void {
   setInterval(() => {}, 60_000)
 }
 
-/** Whether or not the pipe blocks. */
+/** Works on blocking and non-blocking pipes. */
 function writeAll(text: string): void {
   let bytes = Buffer.from(text)
   while (bytes.length > 0)
@@ -131,4 +131,4 @@ async function writeSlowly(bytes: Buffer): Promise<void> {
   echo()
 }
 
-WAYS[way]!()
+FAULTS[fault]!()

@@ -1,4 +1,4 @@
-// An MCP server over standard input and output that means no good: markup and scripts in everything it says.
+// A hostile MCP server over standard input and output: all its texts contain markup and scripts.
 //   node hostile-mcp.js
 
 import { IMAGE, KEYS, LINK, PICTURE, SCRIPT, TURNED } from '../ui/hostile.ts'

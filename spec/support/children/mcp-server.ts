@@ -1,4 +1,4 @@
-// A small MCP server over standard input and output, without dependencies, that specs put behind the gateway.
+// A small MCP server over standard input and output, without dependencies, that specs use as a backend of the gateway.
 //   node mcp-server.js [--name fixture] [--version 1.0.0] [--tools echo,slow] [--protocol 2025-06-18] [--instructions text]
 
 import { parseArgs } from 'node:util'
@@ -12,9 +12,9 @@ const { values: options } = parseArgs({
   options: {
     name: { type: 'string', default: 'fixture' },
     version: { type: 'string', default: '1.0.0' },
-    /** All unless named. */
+    /** The offered tools; all by default. */
     tools: { type: 'string', default: Object.keys(TOOLS).join(',') },
-    /** The only version it speaks; otherwise the client's. */
+    /** The only supported version; by default that of the client. */
     protocol: { type: 'string', default: '' },
     instructions: { type: 'string', default: '' },
   },
@@ -70,7 +70,7 @@ const METHODS: Methods = {
     )
     return { completion: { values, total: values.length, hasMore: false } }
   },
-  /** The level before is told back, so that a spec can see that it was set. */
+  /** Returns the previous level, so that a spec can check that it was set. */
   'logging/setLevel': (params) => {
     const before = level
     level = String(params['level'])
@@ -79,9 +79,9 @@ const METHODS: Methods = {
 }
 
 function initialize({ protocolVersion }: Json): Json {
-  const asked = VERSIONS.includes(String(protocolVersion)) ? protocolVersion : VERSIONS.at(-1)
+  const negotiated = VERSIONS.includes(String(protocolVersion)) ? protocolVersion : VERSIONS.at(-1)
   return {
-    protocolVersion: options.protocol === '' ? asked : options.protocol,
+    protocolVersion: options.protocol === '' ? negotiated : options.protocol,
     capabilities: {
       tools: { listChanged: true },
       resources: { listChanged: true, subscribe: true },
@@ -106,8 +106,9 @@ function callTool(params: Json, call: Call): unknown {
 function getPrompt(params: Json): Json {
   if (params['name'] !== 'greet')
     throw new Refusal(-32602, `Unknown prompt: ${String(params['name'])}`)
-  const { who = 'world' } = (params['arguments'] ?? {}) as Json
-  const content = { type: 'text', text: `Hello, ${String(who)}, from ${options.name}` }
+  const given = (params['arguments'] ?? {}) as Json
+  const { ['who']: name = 'world' } = given
+  const content = { type: 'text', text: `Hello, ${String(name)}, from ${options.name}` }
   return { messages: [{ role: 'user', content }] }
 }
 

@@ -1,13 +1,13 @@
-// The tools of the MCP server that specs talk to: each shows one thing that must cross the gateway.
+// The tools of the MCP server for specs: each tests one feature that must pass through the gateway.
 
 import type { Call, Json, Peer } from './peer.ts'
 
-/** What a tool works with. */
+/** The context of a tool call. */
 export interface ToolCall {
   readonly peer: Peer
   readonly call: Call
   readonly given: Json
-  /** Absent when the client wants no progress. */
+  /** Absent if the client requests no progress. */
   readonly progressToken: unknown
   /** URIs the client subscribed to. */
   readonly subscribed: ReadonlySet<string>
@@ -26,7 +26,10 @@ export const TOOLS: Record<string, Tool> = {
     run: ({ given }) => process.exit(Number(given['code'] ?? 3)),
   },
   notify: { description: 'Sends progress, a log message and three list changes', run: notify },
-  ask: { description: 'Asks the client: `method`, or for a sample', run: ask },
+  ask: {
+    description: 'Sends the request `method` to the client; a sampling request by default',
+    run: ask,
+  },
   env: {
     description: 'Returns the environment variable `name`; without it the names of all',
     run: ({ given: { name } }) =>
@@ -41,21 +44,24 @@ export const TOOLS: Record<string, Tool> = {
     run: ({ given }) => text('x'.repeat(Number(given['bytes'] ?? 0))),
   },
   pid: {
-    description: 'Returns the process id, or `of: parent` that of who started it',
+    description: 'Returns the process id, or with `of: parent` that of the parent process',
     run: ({ given }) => text(given['of'] === 'parent' ? process.ppid : process.pid),
   },
   heard: {
     description: 'Returns the notifications received so far, as JSON',
-    run: ({ peer }) => text(JSON.stringify(peer.heard)),
+    run: ({ peer }) => text(JSON.stringify(peer.notifications)),
   },
-  touch: { description: 'Says that `uri` was updated, if it was subscribed to', run: touch },
+  touch: {
+    description: 'Notifies that `uri` was updated, if the client is subscribed to it',
+    run: touch,
+  },
 }
 
 export function text(value: unknown): Json {
   return { content: [{ type: 'text', text: String(value) }] }
 }
 
-/** A cancelled call gets no answer; a log message tells which it was, and why it was cancelled. */
+/** A cancelled call gets no answer; a log message has its id and the reason. */
 async function slow({ peer, call, given }: ToolCall): Promise<Json | undefined> {
   peer.notify('notifications/message', { level: 'info', logger: 'slow', data: 'started' })
   const { ms } = given
@@ -99,7 +105,7 @@ async function ask({ peer, given }: ToolCall): Promise<Json> {
 
 function touch({ peer, given, subscribed }: ToolCall): Json {
   const uri = String(given['uri'])
-  if (!subscribed.has(uri)) return text('nobody subscribed')
+  if (!subscribed.has(uri)) return text('not subscribed')
   peer.notify('notifications/resources/updated', { uri })
   return text('updated')
 }

@@ -1,14 +1,14 @@
-// JSON-RPC over standard input and output, as small as a child of a spec needs it. A method returns its result or a
+// JSON-RPC over standard input and output, with only the features that child processes of specs need. A method returns its result or a
 // promise of it; it throws a Refusal to answer with an error.
 
 import { createInterface } from 'node:readline'
 
 export type Json = Record<string, unknown>
 
-/** A request under way. */
+/** A request in progress. */
 export interface Call {
   readonly id: unknown
-  /** Settles when the client cancels it: with the reason it gave. No answer follows then. */
+  /** Resolves with the reason when the client cancels the request, which then gets no answer. */
   readonly cancelled: Promise<string>
 }
 
@@ -23,12 +23,12 @@ export class Refusal extends Error {
   }
 }
 
-/** Notifications kept to be told by `heard`. */
-const MOST_HEARD = 1_000
+/** The maximum of recorded notifications. */
+const MAX_NOTIFICATIONS = 1_000
 
 export class Peer {
-  /** Every notification that came in, the latest last. */
-  readonly heard: Json[] = []
+  /** The received notifications, the latest last. */
+  readonly notifications: Json[] = []
   readonly #methods: Methods
   readonly #running = new Map<unknown, (reason: string) => void>()
   readonly #asked = new Map<unknown, (message: Json) => void>()
@@ -38,7 +38,7 @@ export class Peer {
     this.#methods = methods
   }
 
-  /** Until standard input ends; nothing else keeps the process alive. */
+  /** Serves until standard input ends; nothing else keeps the process alive. */
   listen(): void {
     createInterface({ input: process.stdin }).on('line', (line) => {
       if (line.trim() !== '') this.#received(JSON.parse(line) as Json)
@@ -49,7 +49,7 @@ export class Peer {
     this.#send({ method, params })
   }
 
-  /** Asks the client; the whole message it answers with. */
+  /** Sends a request to the client, and returns the complete response message. */
   async ask(method: string, params: Json): Promise<Json> {
     const id = `ask-${this.#next++}`
     return new Promise((resolve) => {
@@ -62,7 +62,7 @@ export class Peer {
     const { id, method, params = {} } = message
     if (typeof method !== 'string') return this.#answered(message)
     if (id !== undefined) return void this.#call(id, method, params as Json)
-    if (this.heard.length < MOST_HEARD) this.heard.push({ method, params })
+    if (this.notifications.length < MAX_NOTIFICATIONS) this.notifications.push({ method, params })
     const { requestId, reason = '' } = params as Json
     if (method === 'notifications/cancelled') this.#running.get(requestId)?.(String(reason))
   }

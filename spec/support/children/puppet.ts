@@ -1,12 +1,12 @@
-// An MCP server that says what it is told to, byte for byte, so that a spec can put any fault behind the gateway.
+// An MCP server that writes exactly the bytes that a spec chooses, so that a spec can test the gateway with any fault.
 //   node puppet.js [--answers '{"tools/list":{"tools":[]}}'] [--greeting answer|never|refuse|exit]
 //     [--delay 1000] [--list text] [--mute method] [--capabilities '{"tools":{}}']
-// Its tools, beside those that `answers` lists:
+// Its tools, in addition to those that `answers` lists:
 //   say    writes `text`, in which $ID is the id of this call; then exits, if `code` is given
-//   pour   writes `count` notifications of `bytes` bytes, progress unless `method` says otherwise, and answers
-//   line   answers with the line that the call came in
-//   lines  answers with all lines that were no requests
-//   stay   ignores SIGTERM and the end of its input from now on, and starts another process that does as well
+//   pour   writes `count` notifications of `bytes` bytes, progress unless `method` is given, and answers
+//   line   answers with the line of the call
+//   lines  answers with all received lines that were not requests
+//   stay   ignores SIGTERM and the end of its input from now on, and starts another process that does the same
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -23,14 +23,14 @@ const { values } = parseArgs({
     delay: { type: 'string', default: '0' },
     /** A method that it does not answer. */
     mute: { type: 'string', default: '' },
-    /** What it writes when asked for tools, in which $ID is the id. */
+    /** The text that answers tools/list, in which $ID is the id. */
     list: { type: 'string' },
     capabilities: { type: 'string', default: '{"tools":{},"prompts":{},"resources":{}}' },
   },
 })
 
 const answers = JSON.parse(values.answers) as Json
-const heard: string[] = []
+const received: string[] = []
 
 const TOOLS: Record<string, (given: Json, id: unknown, line: string) => void> = {
   say: ({ text = '', code }, id) => {
@@ -44,7 +44,7 @@ const TOOLS: Record<string, (given: Json, id: unknown, line: string) => void> = 
     answer(id, {})
   },
   line: (_given, id, line) => answerText(id, line),
-  lines: (_given, id) => answerText(id, JSON.stringify(heard)),
+  lines: (_given, id) => answerText(id, JSON.stringify(received)),
   stay: (_given, id) => {
     process.on('SIGTERM', () => {})
     setInterval(() => {}, 60_000)
@@ -66,9 +66,9 @@ function initialize(id: unknown, { protocolVersion }: Json): void {
   answer(id, { protocolVersion, capabilities, serverInfo })
 }
 
-function received(line: string): void {
+function handleLine(line: string): void {
   const { id, method, params } = JSON.parse(line) as Json
-  if (id === undefined || typeof method !== 'string') return void heard.push(line)
+  if (id === undefined || typeof method !== 'string') return void received.push(line)
   if (method === values.mute) return
   const given = (params ?? {}) as Json
   const { cursor, name } = given
@@ -95,4 +95,4 @@ function send(message: Json): void {
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n')
 }
 
-createInterface({ input: process.stdin }).on('line', received)
+createInterface({ input: process.stdin }).on('line', handleLine)

@@ -1,4 +1,4 @@
-// Logs more than a pipe takes, while another process has had the same standard output, and ends.
+// Logs more than a pipe holds, while other processes use the same standard output, and exits.
 
 import { spawnSync } from 'node:child_process'
 import { Log } from '../../../lib/core/log.ts'

@@ -67,7 +67,7 @@ export class Tmux {
       if (what.test(lines.join('\n'))) return lines
     }
     throw new Error(
-      `waited ${WAIT_MS} ms in vain for ${String(what)} in:\n${this.seen().join('\n')}`,
+      `timed out after ${WAIT_MS} ms waiting for ${String(what)} in:\n${this.seen().join('\n')}`,
     )
   }
 
@@ -80,7 +80,7 @@ export class Tmux {
   #awaitPrompt(): void {
     const neverNotified = new Int32Array(new SharedArrayBuffer(4))
     for (const end = Date.now() + WAIT_MS; !this.seen()[0]!.startsWith('$');) {
-      if (Date.now() > end) throw new Error(`waited ${WAIT_MS} ms in vain for a shell`)
+      if (Date.now() > end) throw new Error(`timed out after ${WAIT_MS} ms waiting for a shell`)
       Atomics.wait(neverNotified, 0, 0, LOOK_MS)
     }
   }

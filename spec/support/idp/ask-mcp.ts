@@ -1,5 +1,4 @@
-// One client of a protected MCP server that sends what it is told and shows what it got, for those who bring their token
-// or something like it.
+// A simple HTTP client of a protected MCP server, for specs that supply their own token, valid or not.
 
 import { deadline } from '../deadline.ts'
 
@@ -25,13 +24,13 @@ const PING = JSON.stringify({ jsonrpc: '2.0', id: 3, method: 'ping' })
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' })
 const INITIALIZED = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
 
-/** Any request, whatever comes back. */
+/** Sends any request; redirects are not followed. */
 export async function ask(url: URL | string, init: RequestInit = {}): Promise<Answer> {
-  const asked = async (): Promise<Answer> => {
+  const send = async (): Promise<Answer> => {
     const response = await fetch(url, { redirect: 'manual', ...init })
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
-  return deadline(asked(), WAIT_MS, `an answer of ${String(url)}`)
+  return deadline(send(), WAIT_MS, `an answer of ${String(url)}`)
 }
 
 async function post(url: URL, body: string, headers: Record<string, string> = {}): Promise<Answer> {
@@ -50,17 +49,17 @@ export async function initialize(url: URL, token: string): Promise<Answer> {
   return post(url, INITIALIZE, { authorization: `Bearer ${token}` })
 }
 
-/** Asks for nothing that would start a server: who is let in is only told that there is no session. */
-export async function knock(url: URL, token: string): Promise<'let in' | number> {
+/** Sends a ping without a session, which starts no server: an admitted client gets 400 for the missing session. */
+export async function checkAccess(url: URL, token: string): Promise<'admitted' | number> {
   const { status, text } = await post(url, PING, { authorization: `Bearer ${token}` })
-  return status === 400 && /session/i.test(text) ? 'let in' : status
+  return status === 400 && /session/i.test(text) ? 'admitted' : status
 }
 
-/** Whether a session can be had and used with it. */
+/** Opens a session with the token, and returns the names of its tools. */
 export async function tools(url: URL, token: string): Promise<string[]> {
   const { status, headers, text } = await initialize(url, token)
   const session = headers.get('mcp-session-id')
-  if (status !== 200 || session === null) throw new Error(`got no session: ${status} ${text}`)
+  if (status !== 200 || session === null) throw new Error(`no session: ${status} ${text}`)
   await inSession(url, token, session, INITIALIZED)
   const answer = await inSession(url, token, session, LIST)
   await ask(url, {

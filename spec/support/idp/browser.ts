@@ -1,41 +1,43 @@
-// Someone at a browser, from the authorization endpoint to the client's callback: keeps cookies, follows redirects, and
-// fills in the login form if there is one.
+// A minimal browser from the authorization endpoint to the client's callback: keeps cookies, follows redirects, and fills
+// in the login form if there is one.
 
 import { deadline } from '../deadline.ts'
 
 const WAIT_MS = 30_000
-const MOST_HOPS = 20
+const MAX_HOPS = 20
 
 export interface Password {
   readonly username: string
   readonly password: string
 }
 
-/** The address at which the browser arrives: that of the callback with what it was told. */
-export async function browse(start: URL, callback: string, person?: Password): Promise<URL> {
+/** The callback URL with its parameters, at which the browser arrives. */
+export async function browse(start: URL, callback: string, user?: Password): Promise<URL> {
   const cookies = new Map<string, string>()
   let url = start
   let form: URLSearchParams | null = null
-  for (let hop = 0; hop < MOST_HOPS; hop++) {
+  for (let hop = 0; hop < MAX_HOPS; hop++) {
     if (url.href.startsWith(callback)) return url
     const response: Response = await deadline(visit(url, form, cookies), WAIT_MS, url.pathname)
-    keep(response, cookies)
+    saveCookies(response, cookies)
     const location = response.headers.get('location')
     if (location === null) {
       const page = await response.text()
-      const action = person === undefined ? null : actionOf(page)
+      const action = user === undefined ? null : actionOf(page)
       if (action === null)
-        throw new Error(`the way ends at ${url.href}: ${response.status} ${page.slice(0, 2_000)}`)
+        throw new Error(
+          `no redirect and no form at ${url.href}: ${response.status} ${page.slice(0, 2_000)}`,
+        )
       url = new URL(action, url)
-      // Also what a page that asks for consent wants.
-      form = new URLSearchParams({ ...person, accept: 'Yes' })
+      // `accept` is for the consent page.
+      form = new URLSearchParams({ ...user, accept: 'Yes' })
     } else {
       await response.body?.cancel()
       url = new URL(location, url)
       form = null
     }
   }
-  throw new Error(`no end to the redirects of ${start.href}`)
+  throw new Error(`more than ${MAX_HOPS} redirects from ${start.href}`)
 }
 
 async function visit(
@@ -52,7 +54,7 @@ async function visit(
   })
 }
 
-function keep(response: Response, cookies: Map<string, string>): void {
+function saveCookies(response: Response, cookies: Map<string, string>): void {
   for (const text of response.headers.getSetCookie()) {
     const [pair = ''] = text.split(';')
     const at = pair.indexOf('=')

@@ -1,5 +1,5 @@
-// An identity provider on oidc-provider that asks nobody: whoever sits at the browser is logged in and consents.
-// What a provider does in its own way, its double adds.
+// The common part of the identity provider doubles, based on oidc-provider: it logs in the current user without a form, and
+// with consent. The subclasses add the peculiarities of each provider.
 
 import type { ServerResponse } from 'node:http'
 import type { JWTPayload } from 'jose'
@@ -10,19 +10,19 @@ import type { Request } from './host.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import { Store } from './store.ts'
 
-/** Where a browser is sent in the end; nobody listens there. */
+/** The redirect URI of the clients; no server listens there. */
 export const CALLBACK = 'http://127.0.0.1:9/callback'
 
 const TOKEN_SECONDS = 300
 
-/** By the name with which they log in: their roles. */
-const PEOPLE: Readonly<Record<string, readonly string[]>> = { ada: ['mcp-user'], bob: ['guest'] }
+/** The roles of each user, by user name. */
+const USERS: Readonly<Record<string, readonly string[]>> = { ada: ['mcp-user'], bob: ['guest'] }
 
 export type Name = 'ada' | 'bob'
 
 export abstract class Double {
-  /** Who sits at the browser. */
-  person: Name = 'ada'
+  /** The current user of the browser. */
+  user: Name = 'ada'
   readonly host: Host
   readonly keys: SigningKeys
   readonly #mount: string
@@ -35,11 +35,11 @@ export abstract class Double {
     this.host = new Host((request, response) => this.#serve(request, response))
   }
 
-  /** Of its access tokens. */
+  /** The issuer of its access tokens. */
   abstract get issuer(): string
   abstract get audience(): string
   protected abstract configuration(): Configuration
-  /** What its access tokens say of someone. */
+  /** The claims of its access tokens about a user. */
   protected abstract claims(name: string): JWTPayload
 
   async up(): Promise<this> {
@@ -52,35 +52,35 @@ export abstract class Double {
     await this.host.down()
   }
 
-  async rotate(old: 'beside' | 'instead'): Promise<void> {
+  async rotate(old: 'keep' | 'remove'): Promise<void> {
     await this.keys.rotate(old)
     this.#provider = this.#build()
   }
 
-  /** A token that it might have issued, but for what is given. */
+  /** A token as the provider would issue it, with these claims replaced. */
   async token(given: JWTPayload = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1000)
     return this.keys.sign({
       iss: this.issuer,
       aud: this.audience,
-      sub: this.person,
+      sub: this.user,
       iat: now,
       exp: now + TOKEN_SECONDS,
-      ...this.claims(this.person),
+      ...this.claims(this.user),
       ...given,
     })
   }
 
-  /** Of everything else. */
+  /** The issuer in its metadata and in everything else. */
   protected get ownIssuer(): string {
     return this.issuer
   }
 
   protected rolesOf(name: string): readonly string[] {
-    return PEOPLE[name] ?? []
+    return USERS[name] ?? []
   }
 
-  /** May answer before the provider does; then true. */
+  /** Answers a request instead of the provider, and returns true; or returns false. */
   protected answers(_request: Request, _response: ServerResponse): boolean {
     return false
   }
@@ -99,7 +99,7 @@ export abstract class Double {
   #common(): Configuration {
     return {
       adapter: (kind) => this.#store.of(kind),
-      // oidc-provider's own type of a key wants more members of each kind than jose's has.
+      // The key type of oidc-provider requires more members than that of jose has.
       jwks: { keys: this.keys.all as { kty: 'RSA' }[] },
       cookies: { keys: ['spec'] },
       pkce: { required: () => true },
@@ -118,7 +118,7 @@ export abstract class Double {
       formats: {
         customizers: {
           jwt: (_ctx, token, made) => {
-            // Neither provider says at+jwt.
+            // Neither provider sets the type to at+jwt.
             made.header = { typ: 'JWT' }
             Object.assign(made.payload, this.claims('accountId' in token ? token.accountId : ''))
           },
@@ -130,7 +130,7 @@ export abstract class Double {
   async #consent({ oidc }: KoaContextWithOIDC) {
     const grant = new oidc.provider.Grant()
     if (oidc.client !== undefined) grant.clientId = oidc.client.clientId
-    grant.accountId = this.person
+    grant.accountId = this.user
     const scope = oidc.params?.scope
     const scopes = typeof scope === 'string' ? scope : 'openid'
     grant.addOIDCScope(scopes)
@@ -148,11 +148,11 @@ export abstract class Double {
     }
     const provider = this.#provider!
     if (request.url.startsWith(`${this.#mount}/interaction/`)) {
-      const login = { accountId: this.person }
+      const login = { accountId: this.user }
       void provider.interactionFinished(request, response, { login, consent: {} })
       return
     }
-    // koa-mount's way: the whole address in one place, the rest of it in the other.
+    // As koa-mount does: the complete URL in `originalUrl`, the part after the mount point in `url`.
     Object.assign(request, { originalUrl: request.url })
     request.url = request.url.slice(this.#mount.length)
     void provider.callback()(request, response)

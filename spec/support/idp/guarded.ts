@@ -1,4 +1,4 @@
-// A protected MCP server: the built gateway as a process, before the demo server, at its most talkative.
+// A protected MCP server: the built gateway as a process with the demo server as backend, logging at level trace.
 
 import { join } from 'node:path'
 import { freePort } from '../../../conformance/gateway-process.ts'
@@ -7,7 +7,7 @@ import { Program } from '../program.ts'
 import { ROOT } from '../root.ts'
 import { ask } from './ask-mcp.ts'
 
-/** As it is written in a configuration; `resourceMetadata.resource` is added. */
+/** As in a configuration; `resourceMetadata.resource` is added. */
 export interface Authentication {
   readonly issuer: string
   readonly audiences: readonly string[]
@@ -53,7 +53,7 @@ export class Guarded {
     }
   }
 
-  /** All that it has written so far. */
+  /** All output so far. */
   get log(): string {
     return this.#program.stdout + this.#program.stderr
   }

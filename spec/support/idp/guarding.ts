@@ -1,4 +1,4 @@
-// A double and a gateway that trusts it, for as long as a test or a suite lasts.
+// A provider double and a gateway that trusts it, for one test or for a whole suite.
 
 import type { Test } from 'uvu'
 import type { Double } from './double.ts'
@@ -26,7 +26,7 @@ export async function guarding<One extends Double>(
   }
 }
 
-/** One of both for a whole suite. They start with the first test that asks: what `before` throws is told to nobody. */
+/** Both for a whole suite. They start with the first test that uses them: uvu drops what `before` throws. */
 export function guardedFor<One extends Double>(
   judge: Test,
   start: () => Promise<One>,
@@ -63,7 +63,7 @@ export function realmSetting(
   })
 }
 
-/** With the secret of the operator's application where it has one. */
+/** With the client secret, if the application of the operator has one. */
 export function tenantSetting(
   rest: Omit<Setting, 'authentication'> = {},
 ): (tenant: TenantDouble) => Setting {

@@ -1,4 +1,4 @@
-// The address of an identity provider: it keeps its port when it is taken away and given back.
+// The HTTP server of an identity provider: it keeps its port when it goes down and up again.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -10,14 +10,14 @@ const WAIT_MS = 30_000
 
 export type Handler = (request: Request, response: ServerResponse) => void
 
-/** Read whole. Both may be changed for those who come after. */
+/** A request with its complete body. A handler may change both fields for later handlers. */
 export interface Request extends IncomingMessage {
   url: string
   body: string
 }
 
-/** One request as it came in. */
-export interface Asked {
+/** One received request, unchanged. */
+export interface ProviderRequest {
   readonly method: string
   /** Path and query. */
   readonly url: string
@@ -26,7 +26,7 @@ export interface Asked {
 }
 
 export class Host {
-  readonly asked: Asked[] = []
+  readonly requests: ProviderRequest[] = []
   readonly #server: Server
   #port = 0
 
@@ -34,7 +34,7 @@ export class Host {
     this.#server = createServer((request, response) => {
       void text(request).then((body) => {
         const { method = '', url = '', headers } = request
-        this.asked.push({ method, url, headers, body })
+        this.requests.push({ method, url, headers, body })
         handler(Object.assign(request, { url, body }), response)
       })
     })
@@ -44,9 +44,9 @@ export class Host {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** How often this path was asked for. */
+  /** The number of requests for this path. */
   count(path: string): number {
-    return this.asked.filter(({ url }) => url.split('?')[0] === path).length
+    return this.requests.filter(({ url }) => url.split('?')[0] === path).length
   }
 
   async up(): Promise<void> {

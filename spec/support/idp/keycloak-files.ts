@@ -1,5 +1,5 @@
-// Where a Keycloak lies on this machine. The first run fetches it from Maven Central, checks it, and has it prepare itself;
-// the next ones find it below the cache folder of the user.
+// Finds or installs Keycloak. The first run downloads it from Maven Central, checks it and runs its build step; later runs
+// find it in the cache folder of the user.
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,7 +13,7 @@ import { pipeline } from 'node:stream/promises'
 const VERSION = '26.7.3'
 const NAME = `keycloak-quarkus-dist-${VERSION}`
 const URL = `https://repo1.maven.org/maven2/org/keycloak/keycloak-quarkus-dist/${VERSION}/${NAME}.tar.gz`
-/** As published beside it. */
+/** The checksum published with the archive. */
 const SHA256 = '77657f30b7e90d70f727712ce1c967f430fd6a5e9f458d32d8c6df0635345f47'
 
 const OLDEST_JAVA = 17
@@ -21,10 +21,10 @@ const DOWNLOAD_MS = 60_000
 const PREPARE_MS = 90_000
 const QUICK_MS = 10_000
 
-/** `off` does without. */
+/** `off` disables it. */
 const SWITCH = 'GATEWAY_KEYCLOAK'
 
-/** It starts faster when it need not become fast. */
+/** Without the optimizing compiler it starts faster. */
 export const JAVA_OPTS = '-Xms128m -Xmx768m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC'
 
 export type Found =
@@ -34,7 +34,7 @@ export type Found =
 export async function findKeycloak(): Promise<Found> {
   if (process.env[SWITCH] === 'off') return missing(`${SWITCH} is off`)
   const java = await javaVersion()
-  if (java === null) return missing('there is no java')
+  if (java === null) return missing('Java is not installed')
   if (java < OLDEST_JAVA) return missing(`java ${java} is older than ${OLDEST_JAVA}`)
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gateway-spec')
   const home = join(cache, `keycloak-${VERSION}`)
@@ -42,7 +42,7 @@ export async function findKeycloak(): Promise<Found> {
     if (!existsSync(home)) await install(cache, home)
     return { kind: 'found', home }
   } catch (error) {
-    return missing(`it could not be had: ${String(error)}`)
+    return missing(`it could not be installed: ${String(error)}`)
   }
 }
 
@@ -55,12 +55,12 @@ async function javaVersion(): Promise<number | null> {
     const text = await run('java', ['-version'], QUICK_MS)
     return Number(/version "(\d+)/.exec(text)?.[1] ?? 0)
   } catch {
-    // Not there, or not in order.
+    // Missing or broken.
     return null
   }
 }
 
-/** Beside its place, and there only when it is whole: another run may do the same at the same time. */
+/** Installs in a temporary folder and renames it when complete, because another run may install at the same time. */
 async function install(cache: string, home: string): Promise<void> {
   await mkdir(cache, { recursive: true })
   const work = await mkdtemp(join(cache, 'fetching-'))
@@ -81,7 +81,7 @@ async function install(cache: string, home: string): Promise<void> {
 async function download(file: string): Promise<void> {
   const response = await fetch(URL, { signal: AbortSignal.timeout(DOWNLOAD_MS) })
   if (response.status !== 200 || response.body === null)
-    throw new Error(`${response.status} instead of ${NAME}`)
+    throw new Error(`the download of ${NAME} failed with status ${response.status}`)
   const hash = createHash('sha256')
   const hashed = async function* (source: AsyncIterable<Uint8Array>) {
     for await (const bytes of source) {
@@ -90,10 +90,10 @@ async function download(file: string): Promise<void> {
     }
   }
   await pipeline(Readable.fromWeb(response.body), hashed, createWriteStream(file))
-  if (hash.digest('hex') !== SHA256) throw new Error(`${NAME} is not what was published`)
+  if (hash.digest('hex') !== SHA256) throw new Error(`${NAME} has the wrong checksum`)
 }
 
-/** What it says, both ways. */
+/** Runs a command, and returns its output and error output. */
 async function run(command: string, args: readonly string[], ms: number): Promise<string> {
   const env = { ...process.env, JAVA_OPTS }
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: ms })
@@ -103,7 +103,7 @@ async function run(command: string, args: readonly string[], ms: number): Promis
   return new Promise((resolve, reject) => {
     child.once('error', reject).once('close', (code, signal) => {
       if (code === 0) resolve(text)
-      else reject(new Error(`${command} ended with ${code ?? signal}: ${text.slice(-2_000)}`))
+      else reject(new Error(`${command} exited with ${code ?? signal}: ${text.slice(-2_000)}`))
     })
   })
 }

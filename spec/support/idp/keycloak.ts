@@ -1,4 +1,4 @@
-// One run of a real Keycloak with a realm as an operator would set it up for MCP, and the parts of its admin API for that.
+// One run of a real Keycloak with a realm for MCP as an operator would set it up, and the calls of its admin API for that.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -20,7 +20,7 @@ const REALM = 'mcp'
 const ADMIN = { username: 'admin', password: 'admin-planted-password' }
 const POLICIES = 'org.keycloak.services.clientregistration.policy.ClientRegistrationPolicy'
 
-/** What is read of its answers. */
+/** The used members of its responses. */
 interface Component {
   readonly id: string
   readonly name: string
@@ -32,7 +32,7 @@ export class Keycloak {
   readonly #origin: string
   readonly #child: ChildProcess
   readonly #ended: Promise<void>
-  #said = ''
+  #output = ''
 
   private constructor(home: string, port: number, management: number) {
     this.#origin = `http://127.0.0.1:${port}`
@@ -48,7 +48,7 @@ export class Keycloak {
         KC_BOOTSTRAP_ADMIN_PASSWORD: ADMIN.password,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own: a shell script that starts Java, and both must go.
+      // In its own process group: the shell script starts Java, and both must be ended.
       detached: true,
     })
     this.#ended = new Promise((resolve) => this.#child.once('close', () => resolve()))
@@ -70,7 +70,7 @@ export class Keycloak {
     return { username, password: `${username}-planted-password` }
   }
 
-  /** Hosts that may stand in redirect URIs. Who sends the registration is not looked at: it is the gateway. */
+  /** Sets the hosts allowed in redirect URIs. The sender is not checked, because the gateway sends registrations. */
   async trust(hosts: readonly string[]): Promise<void> {
     const policy = await this.#policy('Trusted Hosts')
     const config = {
@@ -81,7 +81,7 @@ export class Keycloak {
     await this.#ask('PUT', `/components/${policy.id}`, { ...policy, config })
   }
 
-  /** A new key of higher rank signs from now on; the old ones are still published. */
+  /** Adds a key of higher priority that signs from now on; the old keys stay published. */
   async rotate(priority: number): Promise<void> {
     await this.#ask('POST', '/components', {
       name: `rsa-${priority}`,
@@ -99,19 +99,19 @@ export class Keycloak {
     }
     signal('SIGTERM')
     await deadline(this.#ended, STOP_MS, 'Keycloak to stop').catch(() => signal('SIGKILL'))
-    await deadline(this.#ended, STOP_MS, 'Keycloak to be gone')
+    await deadline(this.#ended, STOP_MS, 'Keycloak to exit after SIGKILL')
   }
 
   async #listening(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const hear = (text: string): void => {
-        this.#said = (this.#said + text).slice(-20_000)
-        if (/ Listening on: /.test(this.#said)) resolve()
+      const onOutput = (text: string): void => {
+        this.#output = (this.#output + text).slice(-20_000)
+        if (/ Listening on: /.test(this.#output)) resolve()
       }
       for (const stream of [this.#child.stdout, this.#child.stderr])
-        stream?.setEncoding('utf8').on('data', hear)
+        stream?.setEncoding('utf8').on('data', onOutput)
       this.#child.once('error', reject)
-      void this.#ended.then(() => reject(new Error(`Keycloak ended: ${this.#said}`)))
+      void this.#ended.then(() => reject(new Error(`Keycloak ended: ${this.#output}`)))
     })
   }
 
@@ -124,7 +124,7 @@ export class Keycloak {
       attributes: { 'include.in.token.scope': 'true' },
       protocolMappers: [
         mapper('oidc-audience-mapper', { 'included.custom.audience': AUDIENCE }),
-        // Also in the scope `roles`, which a client does not get that registers for `mcp` alone.
+        // Also in the scope `roles`, but a client that registers only for `mcp` does not get that scope.
         mapper('oidc-usermodel-realm-role-mapper', {
           'claim.name': 'realm_access.roles',
           'jsonType.label': 'String',
@@ -135,13 +135,13 @@ export class Keycloak {
     const scopes = await this.#ask<Component[]>('GET', '/client-scopes')
     const { id } = scopes.find(({ name }) => name === 'mcp')!
     await this.#ask('PUT', `/default-default-client-scopes/${id}`)
-    // With it, no role would be in the tokens of clients that registered themselves.
+    // With this policy, tokens of dynamically registered clients would contain no roles.
     const full = await this.#policy('Full Scope Disabled')
     await this.#ask('DELETE', `/components/${full.id}`)
     await this.trust(['127.0.0.1'])
   }
 
-  /** Of those for clients that register anonymously. */
+  /** A policy for anonymous client registration. */
   async #policy(name: string): Promise<Component> {
     const path = `/components?type=${POLICIES}&name=${encodeURIComponent(name)}`
     const [policy] = await this.#ask<Component[]>('GET', path)
@@ -163,7 +163,7 @@ export class Keycloak {
     return (answer.text === '' ? null : JSON.parse(answer.text)) as Answer
   }
 
-  /** They are short-lived. */
+  /** A new token for each request, because admin tokens are short-lived. */
   async #token(): Promise<string> {
     const url = `${this.#origin}/realms/master/protocol/openid-connect/token`
     const body = new URLSearchParams({ ...ADMIN, grant_type: 'password', client_id: 'admin-cli' })

@@ -1,5 +1,5 @@
-// openid-client at a protected MCP server. It knows nothing of MCP: the challenge and the resource metadata are read here,
-// the rest is its own.
+// A login with openid-client at a protected MCP server. The library does not support MCP: this file reads the challenge and
+// the resource metadata, and the library does the rest.
 
 import * as openid from 'openid-client'
 import { deadline } from '../deadline.ts'
@@ -22,7 +22,7 @@ export interface Advertised {
   readonly scopes_supported?: readonly string[]
 }
 
-/** From a 401 to the document it points at. */
+/** The resource metadata that the challenge of a 401 points to. */
 async function resourceMetadata(url: URL): Promise<Advertised> {
   const { status, headers } = await ask(url, { method: 'POST' })
   const challenge = headers.get('www-authenticate') ?? ''
@@ -31,7 +31,7 @@ async function resourceMetadata(url: URL): Promise<Advertised> {
   return JSON.parse((await ask(where)).text) as Advertised
 }
 
-/** `oauth2`: RFC 8414, the well-known part before the path; `oidc`: behind it. */
+/** Where the well-known part of the metadata URL is: before the path (`oauth2`, RFC 8414) or after it (`oidc`). */
 export async function logInOpenid(
   url: URL,
   browse: Browse,
@@ -56,7 +56,7 @@ async function logIn(url: URL, browse: Browse, algorithm: 'oauth2' | 'oidc'): Pr
   )
   const verifier = openid.randomPKCECodeVerifier()
   const state = openid.randomState()
-  const asked = openid.buildAuthorizationUrl(config, {
+  const authorization = openid.buildAuthorizationUrl(config, {
     redirect_uri: CALLBACK,
     scope: 'mcp',
     resource,
@@ -66,7 +66,7 @@ async function logIn(url: URL, browse: Browse, algorithm: 'oauth2' | 'oidc'): Pr
   })
   const granted = await openid.authorizationCodeGrant(
     config,
-    await browse(asked),
+    await browse(authorization),
     { pkceCodeVerifier: verifier, expectedState: state },
     { resource },
   )

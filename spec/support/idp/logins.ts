@@ -1,4 +1,4 @@
-// Three clients that log in at a protected MCP server as they find it, from its 401 to its tools.
+// Complete logins of SDK clients at a protected MCP server, from the 401 to the tools.
 
 import {
   Client as ClientV2,
@@ -24,7 +24,7 @@ export interface LoggedIn {
   close(): Promise<void>
 }
 
-/** With a wallet of former logins, it goes on with that. */
+/** Continues with the wallet of earlier logins, if given. */
 export type LogIn = (url: URL, browse: Browse, wallet?: Wallet) => Promise<LoggedIn>
 
 export const logInV1: LogIn = async (url, browse, wallet = new Wallet(browse)) => {
@@ -32,7 +32,7 @@ export const logInV1: LogIn = async (url, browse, wallet = new Wallet(browse)) =
     const transport = new TransportV1(url, { authProvider: wallet })
     const client = new ClientV1(NAME)
     try {
-      // Its optional members are undefined in place of absent, which its own interface does not allow.
+      // The SDK sets optional members to undefined, which its own interface does not allow.
       await client.connect(transport as Transport)
     } catch (error) {
       if (!(error instanceof UnauthorizedV1)) throw error
@@ -45,8 +45,8 @@ export const logInV1: LogIn = async (url, browse, wallet = new Wallet(browse)) =
   return loggedIn(client, wallet)
 }
 
-/** `whole`: it is handed all that came with the callback, as its authors ask for. `code`: as older code does it. */
-export function logInV2(handed: 'whole' | 'code'): LogIn {
+/** `whole` passes all parameters of the callback, as the SDK recommends; `code` only the code, as older clients do. */
+export function logInV2(passed: 'whole' | 'code'): LogIn {
   return async (url, browse, wallet = new Wallet(browse)) => {
     const connect = async (): Promise<ClientV2> => {
       const transport = new TransportV2(url, { authProvider: wallet })
@@ -55,7 +55,7 @@ export function logInV2(handed: 'whole' | 'code'): LogIn {
         await client.connect(transport)
       } catch (error) {
         if (!(error instanceof UnauthorizedV2)) throw error
-        if (handed === 'whole') await transport.finishAuth(wallet.callback!)
+        if (passed === 'whole') await transport.finishAuth(wallet.callback!)
         else await transport.finishAuth(wallet.code)
         await client.connect(new TransportV2(url, { authProvider: wallet }))
       }
@@ -65,13 +65,13 @@ export function logInV2(handed: 'whole' | 'code'): LogIn {
   }
 }
 
-interface Asking {
+interface ToolClient {
   listTools(): Promise<{ tools: { name: string }[] }>
   callTool(call: { name: string; arguments: { text: string } }): Promise<object>
   close(): Promise<void>
 }
 
-function loggedIn(client: Asking, wallet: Wallet): LoggedIn {
+function loggedIn(client: ToolClient, wallet: Wallet): LoggedIn {
   return {
     wallet,
     tools: async () => {
@@ -79,8 +79,8 @@ function loggedIn(client: Asking, wallet: Wallet): LoggedIn {
       return tools.map(({ name }) => name)
     },
     echo: async (text) => {
-      const asked = client.callTool({ name: 'echo', arguments: { text } })
-      const { content } = (await deadline(asked, WAIT_MS, 'an echo')) as {
+      const called = client.callTool({ name: 'echo', arguments: { text } })
+      const { content } = (await deadline(called, WAIT_MS, 'an echo')) as {
         content: { text: string }[]
       }
       return content.map((part) => part.text).join('')

@@ -1,5 +1,5 @@
-// A provider with realms, laid out as spec.md §4.3 has it: anonymous registration, RFC 8707 unknown to it, and its own
-// `iss` in every callback.
+// A provider with realms as spec.md §4.3 describes it: anonymous registration, no support of RFC 8707, and its own `iss` in
+// every callback.
 
 import type { ServerResponse } from 'node:http'
 import type { JWTPayload } from 'jose'
@@ -13,20 +13,20 @@ const MOUNT = '/realms/test'
 const PROTOCOL = '/protocol/openid-connect'
 const REGISTRATION = '/clients-registrations/openid-connect'
 
-/** The audience that its mapper puts into every token, whatever resource a client names. */
+/** The audience that its mapper puts into every token, independent of the requested resource. */
 const AUDIENCE = 'https://mcp.example'
 
-const DISTRUST = {
+const UNTRUSTED_HOST = {
   error: 'insufficient_scope',
   error_description:
     "Policy 'Trusted Hosts' rejected request to client-registration service. Details: Host not trusted.",
 }
 
 export class RealmDouble extends Double {
-  /** `no`: its policy of trusted hosts refuses every registration. */
+  /** With `no`, the policy of trusted hosts refuses every registration. */
   trusts: 'yes' | 'no' = 'yes'
 
-  /** Keys take long to make: those who do not change them may share them. */
+  /** Keys are slow to generate: specs that do not rotate them may share them. */
   static async start(keys?: SigningKeys): Promise<RealmDouble> {
     return new RealmDouble(keys ?? (await SigningKeys.create()), MOUNT).up()
   }
@@ -82,12 +82,12 @@ export class RealmDouble extends Double {
     if (path === `${MOUNT}${PROTOCOL}/auth`) request.url = `${path}?${known(query, 'openid')}`
     if (path === `${MOUNT}${PROTOCOL}/token`) request.body = known(request.body)
     if (path !== `${MOUNT}${REGISTRATION}` || this.trusts === 'yes') return false
-    answer(response, 403, DISTRUST)
+    answer(response, 403, UNTRUSTED_HOST)
     return true
   }
 }
 
-/** Of the parameters, what it knows: not `resource`. A login without a scope has the default ones. */
+/** The supported parameters, without `resource`. A login without a scope gets the default scope. */
 function known(text: string, scope = ''): string {
   const parameters = new URLSearchParams(text)
   parameters.delete('resource')

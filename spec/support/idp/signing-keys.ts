@@ -1,4 +1,4 @@
-// The keys of an identity provider: the first one signs, all are published. Crafted tokens are signed here too.
+// The keys of an identity provider: the first one signs, all are published. It also signs forged tokens for specs.
 
 import { SignJWT, exportJWK, generateKeyPair, importJWK } from 'jose'
 import type { JWK, JWTPayload } from 'jose'
@@ -7,18 +7,18 @@ const ALGORITHM = 'RS256'
 
 export class SigningKeys {
   #keys: JWK[]
-  #made: number
+  #count: number
 
   private constructor(first: JWK) {
     this.#keys = [first]
-    this.#made = 1
+    this.#count = 1
   }
 
   static async create(): Promise<SigningKeys> {
     return new SigningKeys(await keyOf('key-1'))
   }
 
-  /** With their private halves, as oidc-provider wants them. */
+  /** All keys with their private parts, as oidc-provider needs them. */
   get all(): JWK[] {
     return this.#keys
   }
@@ -27,11 +27,11 @@ export class SigningKeys {
     return this.#keys.map(({ kid = '' }) => kid)
   }
 
-  /** `beside`: the old ones are still published. `instead`: they are not. */
-  async rotate(old: 'beside' | 'instead'): Promise<void> {
-    this.#made++
-    const next = await keyOf(`key-${this.#made}`)
-    this.#keys = old === 'beside' ? [next, ...this.#keys] : [next]
+  /** Adds a key that signs from now on; the old keys stay published or are removed. */
+  async rotate(old: 'keep' | 'remove'): Promise<void> {
+    this.#count++
+    const next = await keyOf(`key-${this.#count}`)
+    this.#keys = old === 'keep' ? [next, ...this.#keys] : [next]
   }
 
   async sign(claims: JWTPayload): Promise<string> {

@@ -1,11 +1,11 @@
-// What an identity provider remembers. It outlives the provider object, which is built anew when keys change.
+// The storage of an identity provider. It outlives the provider object, which is built again when keys change.
 
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 
 export class Store {
   readonly #entries = new Map<string, AdapterPayload>()
 
-  /** One kind of thing: clients, codes, sessions, refresh tokens. */
+  /** The adapter for one kind of entry: clients, codes, sessions, refresh tokens. */
   of(kind: string): Adapter {
     const keyOf = (id: string): string => `${kind} ${id}`
     const found = (fits: (entry: AdapterPayload) => boolean): AdapterPayload | undefined => {

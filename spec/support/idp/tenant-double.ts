@@ -1,4 +1,4 @@
-// A cloud provider with tenants, laid out as spec.md §4.3 has it, with its error codes of §7: no registration, no list of
+// A cloud provider with tenants as spec.md §4.3 describes it, with its error codes of §7: no registration, no list of
 // PKCE methods, no `resource`, no `iss` in callbacks, and a secret for web applications only.
 
 import type { ServerResponse } from 'node:http'
@@ -12,7 +12,7 @@ import { SigningKeys } from './signing-keys.ts'
 
 export const TENANT = '5e7a11d0-0000-4000-8000-00000000feed'
 export const CLIENT_ID = 'c11e27a9-0000-4000-8000-00000000cafe'
-/** Planted: must never be seen by a client, in a log or in a dump. */
+/** Must never appear in a response, a log or a dump. */
 export const CLIENT_SECRET = 'tenant~planted~secret~Zm9yYmlkZGVu'
 
 const MOUNT = `/${TENANT}`
@@ -37,9 +37,9 @@ const ERRORS: Readonly<Record<string, string>> = {
 }
 
 export interface TenantOptions {
-  /** How the one client is registered. */
+  /** The registration of the only client. */
   readonly platform: 'web' | 'public'
-  /** Of its access tokens. */
+  /** The version of its access tokens. */
   readonly version: 'v1' | 'v2'
 }
 
@@ -63,7 +63,7 @@ export class TenantDouble extends Double {
     return this.#options.platform
   }
 
-  /** Of its access tokens, and so what the gateway is told. */
+  /** The issuer of its access tokens, which is also configured in the gateway. */
   get issuer(): string {
     return `${this.host.origin}${MOUNT}/${this.#options.version === 'v1' ? '' : 'v2.0'}`
   }
@@ -176,7 +176,7 @@ export class TenantDouble extends Double {
   }
 }
 
-/** As it tells its errors. */
+/** An error response in its format. */
 function inWords(description: string): object {
   const code = Number(/^AADSTS(\d+)/.exec(description)?.[1])
   return {

@@ -1,8 +1,8 @@
-// Something that becomes true in its own time.
+// Polls a value until it meets a condition.
 
 const STEP_MS = 50
 
-/** Asks again and again; the last answer tells why it was in vain. */
+/** The error at the deadline contains the last value. */
 export async function until<Value>(
   look: () => Promise<Value>,
   fits: (value: Value) => boolean,
@@ -13,7 +13,7 @@ export async function until<Value>(
     const value = await look()
     if (fits(value)) return value
     if (performance.now() > last)
-      throw new Error(`waited ${ms} ms in vain, and still: ${JSON.stringify(value)}`)
+      throw new Error(`condition not met after ${ms} ms: ${JSON.stringify(value)}`)
     await new Promise((resolve) => setTimeout(resolve, STEP_MS))
   }
 }

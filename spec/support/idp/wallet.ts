@@ -1,9 +1,9 @@
-// What a client keeps of its logins: its registration, its tokens, and the verifier of the one under way. Serves both SDKs.
+// The OAuth state of a client: its registration, its tokens, and the PKCE verifier of the current login. For both SDKs.
 
 import { randomUUID } from 'node:crypto'
 import { CALLBACK } from './double.ts'
 
-/** Takes someone from the authorization endpoint to the callback. */
+/** Follows the browser flow from the authorization endpoint to the callback. */
 export type Browse = (url: URL) => Promise<URL>
 
 export interface Tokens {
@@ -20,7 +20,7 @@ export interface Registration {
   client_secret?: string | undefined
 }
 
-/** What it is made of differs between the SDKs, and is their own business. */
+/** The discovery state of the SDKs, which differs between them. */
 interface Discovery {
   authorizationServerUrl: string
 }
@@ -28,8 +28,8 @@ interface Discovery {
 export class Wallet {
   registration: Registration | undefined
   current: Tokens | undefined
-  /** Where the browser was sent, and what it came back with. */
-  asked: URL | undefined
+  /** Where the browser was sent; `callback` has the parameters it returned with. */
+  authorizationUrl: URL | undefined
   callback: URLSearchParams | undefined
   logins = 0
   readonly redirectUrl = CALLBACK
@@ -49,15 +49,15 @@ export class Wallet {
     this.#browse = browse
   }
 
-  /** The answer to the login under way; a code without its state is somebody else's. */
+  /** The code of the current login; its state was checked before. */
   get code(): string {
     const code = this.callback?.get('code')
     if (code === null || code === undefined)
-      throw new Error(`no code came back: ${this.callback?.toString()}`)
+      throw new Error(`no code in the callback: ${this.callback?.toString()}`)
     return code
   }
 
-  /** Which server it is that the login is under way at; it must be the same one that the code goes to. */
+  /** The authorization server of the current login; the code must go to the same server. */
   saveDiscoveryState(state: Discovery): void {
     this.#discovery = state
   }
@@ -97,9 +97,9 @@ export class Wallet {
 
   async redirectToAuthorization(url: URL): Promise<void> {
     this.logins++
-    this.asked = url
+    this.authorizationUrl = url
     this.callback = (await this.#browse(url)).searchParams
     if (this.callback.get('state') !== this.#state)
-      throw new Error(`the state came back as ${this.callback.get('state')}`)
+      throw new Error(`the callback has the wrong state ${this.callback.get('state')}`)
   }
 }

@@ -108,7 +108,7 @@ export async function staged(
 }
 
 /** The tokens left in the shared bucket of a limit; `at` is its position in the order of creation. */
-export function left({ plan }: RunningGateway, at = 0): number {
+export function remainingTokens({ plan }: RunningGateway, at = 0): number {
   const { shared, now } = [...plan.rules][at] as RateLimitRule
   return shared.remaining(now())
 }

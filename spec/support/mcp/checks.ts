@@ -44,15 +44,15 @@ async function errorOf(promise: Promise<unknown>): Promise<Error & { code?: numb
 export function addChecks(judge: Test, judging: Judging): void {
   const check = (title: string, use: (one: JudgeClient) => Promise<void>): void =>
     judge(`${judging.label} ${title}`, () => withClients(judging, ['ada'], (one) => use(one!)))
-  check('learns who serves it', checkServer)
+  check('gets the name and capabilities of the server', checkServer)
   check('lists, calls, reads, gets and completes', checkRequests)
-  check("hears the server's own errors", checkErrors)
-  check('hears progress and log messages of a call', checkCallMessages)
-  check('is asked for samples, input and roots', checkQuestions)
-  check('cancels a call, and the server knows', checkCancel)
-  check('hears of updates while it is subscribed', checkSubscription)
-  check('hears that lists have changed', checkListChanges)
-  judge(`${judging.label} shares nothing with another that uses the same ids`, () =>
+  check('receives errors of the server', checkErrors)
+  check('receives progress and log messages of a call', checkCallMessages)
+  check('answers requests for samples, input and roots', checkQuestions)
+  check('cancels a call, also at the server', checkCancel)
+  check('receives updates while it is subscribed', checkSubscription)
+  check('receives notifications of changed lists', checkListChanges)
+  judge(`${judging.label} shares nothing with another client that uses the same ids`, () =>
     withClients(judging, ['ada', 'bob'], (ada, bob) => checkTwo(ada!, bob!)),
   )
 }
@@ -120,7 +120,7 @@ async function checkQuestions(judge: JudgeClient): Promise<void> {
   const { sample, root } = answersOf('ada')
   const { text: sampled } = await judge.call('test_sampling', { prompt: 'Say something' })
   assert.is(sampled, `LLM response: ${sample}`)
-  const { text: elicited } = await judge.call('test_elicitation', { message: 'Who are you?' })
+  const { text: elicited } = await judge.call('test_elicitation', { message: 'What is your name?' })
   assert.match(elicited, /action=accept.*"username":"ada"/)
   assert.is((await judge.call('roots')).text, root)
   await judge.client.sendRootsListChanged()
@@ -138,12 +138,12 @@ async function checkCancel(judge: JudgeClient): Promise<void> {
 
 async function checkSubscription(judge: JudgeClient): Promise<void> {
   const uri = 'test://watched-resource'
-  assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
+  assert.is((await judge.call('touch', { uri })).text, 'not subscribed')
   await judge.client.subscribeResource({ uri })
-  assert.is((await judge.call('touch', { uri })).text, 'told')
+  assert.is((await judge.call('touch', { uri })).text, 'notified')
   await judge.waitForNotification('notifications/resources/updated', uri)
   await judge.client.unsubscribeResource({ uri })
-  assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
+  assert.is((await judge.call('touch', { uri })).text, 'not subscribed')
 }
 
 async function checkListChanges(judge: JudgeClient): Promise<void> {

@@ -56,7 +56,7 @@ async function open(
     content: { username: name, email: `${name}@example.com` },
   }))
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: root }] }))
-  client.fallbackNotificationHandler = async (notification) => judge.hear(notification)
+  client.fallbackNotificationHandler = async (notification) => judge.record(notification)
   client.onerror = (error) => judge.errors.push(error)
   // The SDK sets optional members to undefined, which its own interface does not allow.
   await deadline(client.connect(transport as Transport), WAIT_MS, 'a session')

@@ -33,7 +33,7 @@ export async function connectV2(
     content: { username: name, email: `${name}@example.com` },
   }))
   client.setRequestHandler('roots/list', () => ({ roots: [{ uri: root }] }))
-  client.fallbackNotificationHandler = async (notification) => judge.hear(notification)
+  client.fallbackNotificationHandler = async (notification) => judge.record(notification)
   client.onerror = (error) => judge.errors.push(error)
   await deadline(client.connect(transport), WAIT_MS, 'a session')
   return judge

@@ -70,7 +70,7 @@ export const SUITE_TOOLS: Record<string, FixtureTool> = {
     }),
   },
   test_tool_with_logging: { description: 'Logs while it runs', run: logThrice },
-  test_tool_with_progress: { description: 'Tells how far it is', run: tellProgress },
+  test_tool_with_progress: { description: 'Reports its progress', run: tellProgress },
   test_error_handling: {
     description: 'Fails',
     run: () => ({
@@ -94,14 +94,14 @@ export const SUITE_TOOLS: Record<string, FixtureTool> = {
       properties: { message: { type: 'string' } },
       required: ['message'],
     },
-    run: async (call) => text(`User response: ${await elicit(call, WHO)}`),
+    run: async (call) => text(`User response: ${await elicit(call, USER)}`),
   },
   test_elicitation_sep1034_defaults: {
     description: 'Asks the user, with an answer proposed for each kind of field',
     run: async (call) => text(`Elicitation completed: ${await elicit(call, DEFAULTS)}`),
   },
   test_elicitation_sep1330_enums: {
-    description: 'Asks the user to choose, in each way there is',
+    description: 'Asks the user to choose, with each kind of enum',
     run: async (call) => text(`Elicitation completed: ${await elicit(call, ENUMS)}`),
   },
   json_schema_2020_12_tool: {
@@ -121,7 +121,7 @@ export const SUITE_TOOLS: Record<string, FixtureTool> = {
     run: ({ given }) => text(JSON.stringify(given)),
   },
   test_reconnection: {
-    description: 'Closes the stream of its call before it answers, where there is one',
+    description: 'Closes the stream of its call, if there is one, before it answers',
     run: async ({ extra }) => {
       extra.closeSSEStream?.()
       await delay(2 * PAUSE_MS)
@@ -189,7 +189,7 @@ async function elicit({ extra, given }: ToolCall, requestedSchema: Schema): Prom
   return `action=${action}, content=${JSON.stringify(content ?? {})}`
 }
 
-const WHO: Schema = {
+const USER: Schema = {
   type: 'object',
   properties: {
     username: { type: 'string', description: "User's response" },

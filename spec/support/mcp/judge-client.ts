@@ -100,7 +100,7 @@ export class JudgeClient {
     return this.#means.sessionId()
   }
 
-  hear(notification: Notification): void {
+  record(notification: Notification): void {
     this.notifications.push(notification)
     for (const wake of this.#wake.splice(0)) wake()
   }

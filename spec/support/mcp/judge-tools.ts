@@ -11,7 +11,10 @@ const held = new Map<string, Promise<unknown>>()
 
 export const JUDGE_TOOLS: Record<string, FixtureTool> = {
   echo: { description: 'Returns `text` after `delayMs`', run: echo },
-  hold: { description: 'Answers only when it is cancelled, and then nobody listens', run: hold },
+  hold: {
+    description: 'Answers only after it is cancelled, when the client no longer waits',
+    run: hold,
+  },
   cancelled: {
     description: 'Answers when the call to hold with this `label` was cancelled',
     run: async ({ given }) => {
@@ -20,10 +23,13 @@ export const JUDGE_TOOLS: Record<string, FixtureTool> = {
     },
   },
   roots: { description: "Returns the client's roots", run: roots },
-  touch: { description: 'Tells that `uri` was updated, if it was subscribed to', run: touch },
-  change: { description: 'Tells that all lists have changed', run: change },
+  touch: {
+    description: 'Notifies that `uri` was updated, if the client is subscribed to it',
+    run: touch,
+  },
+  change: { description: 'Notifies that all lists have changed', run: change },
   whoami: {
-    description: 'Returns name and version that the client gave',
+    description: 'Returns the name and version of the client',
     run: ({ server }) => text(JSON.stringify(server.getClientVersion())),
   },
 }
@@ -52,15 +58,15 @@ async function roots({ extra }: ToolCall): Promise<CallToolResult> {
 
 async function touch({ server, given, subscribed }: ToolCall): Promise<CallToolResult> {
   const uri = String(given['uri'])
-  if (!subscribed.has(uri)) return text('nobody subscribed')
+  if (!subscribed.has(uri)) return text('not subscribed')
   // Not part of a call: it belongs on the stand-alone stream.
   await server.sendResourceUpdated({ uri })
-  return text('told')
+  return text('notified')
 }
 
 async function change({ server }: ToolCall): Promise<CallToolResult> {
   await server.sendToolListChanged()
   await server.sendPromptListChanged()
   await server.sendResourceListChanged()
-  return text('told')
+  return text('notified')
 }

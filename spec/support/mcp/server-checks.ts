@@ -14,7 +14,7 @@ import type { Judged, Target } from './judged.ts'
 import { npmServer } from './judged.ts'
 
 const WAIT_MS = 30_000
-const MOST_TRIES = 100
+const MAX_TRIES = 100
 const TRY_AGAIN_MS = 20
 
 /** By path; /all combines them. */
@@ -109,12 +109,12 @@ async function checkFilesystem(judge: JudgeClient, folder: Folder): Promise<void
 /** It requests roots after initialize, outside of a call, and does not report when it has them. */
 async function untilAllowed(judge: JudgeClient, path: string): Promise<void> {
   let text = ''
-  for (let left = MOST_TRIES; left > 0; left--) {
+  for (let left = MAX_TRIES; left > 0; left--) {
     text = (await judge.call('list_allowed_directories')).text
     if (text.includes(path)) return
     await delay(TRY_AGAIN_MS)
   }
-  assert.unreachable(`roots of the client were never asked for: ${text}`)
+  assert.unreachable(`the server never requested the roots of the client: ${text}`)
 }
 
 async function checkMemory(judge: JudgeClient): Promise<void> {

@@ -1,4 +1,4 @@
-// A rate limit service by grpc-js: it counts in fixed windows on a clock of the spec's, as the real one does in Redis.
+// A rate limit service by grpc-js: it counts in fixed windows by a clock that the spec sets, as the real one does in Redis.
 
 import { Server, ServerCredentials, status as codes } from '@grpc/grpc-js'
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js'
@@ -20,13 +20,13 @@ export interface Rule {
   readonly shadow?: boolean
 }
 
-/** What a spec wants besides counting. */
-export interface Manners {
+/** The rules, and optional deviations from plain counting. */
+export interface RlsBehavior {
   /** By the key of a descriptor's first entry. */
   rules: Record<string, Rule>
-  /** Added to what counting comes to. */
+  /** Fields to add to the counted answer. */
   extra?: (answer: WireAnswer) => Partial<WireAnswer>
-  /** Nothing is answered before this. */
+  /** Answers wait for this. */
   hold?: Promise<void>
   fail?: { code: number; details: string }
 }
@@ -34,19 +34,19 @@ export interface Manners {
 export class RlsDouble {
   /** Seconds. */
   now = 1_000_000
-  readonly manners: Manners
+  readonly behavior: RlsBehavior
   readonly requests: WireRequest[] = []
-  /** Calls that were given up by their client. */
+  /** The number of calls that the client cancelled. */
   cancelled = 0
   readonly #counts = new Map<string, number>()
   #server: Server | null = null
   #port = 0
 
-  private constructor(manners: Manners) {
-    this.manners = manners
+  private constructor(manners: RlsBehavior) {
+    this.behavior = manners
   }
 
-  static async start(manners: Manners): Promise<RlsDouble> {
+  static async start(manners: RlsBehavior): Promise<RlsDouble> {
     const double = new RlsDouble(manners)
     await double.listen()
     return double
@@ -60,7 +60,7 @@ export class RlsDouble {
     return { kind: 'tcp', host: '127.0.0.1', port: this.#port } as const
   }
 
-  /** Also again, at the same port. */
+  /** Also after `stop`, on the same port. */
   async listen(): Promise<void> {
     const server = new Server()
     server.addService(SERVICE, {
@@ -84,9 +84,9 @@ export class RlsDouble {
     this.#server = null
   }
 
-  /** What a counter stands at in the window of now. */
+  /** The value of a counter in the current window. */
   countOf(key: string, value: string): number {
-    const { unit } = this.manners.rules[key]!
+    const { unit } = this.behavior.rules[key]!
     return this.#counts.get(this.#nameOf([{ key, value }], unit)) ?? 0
   }
 
@@ -96,7 +96,7 @@ export class RlsDouble {
   ): Promise<void> {
     call.on('cancelled', () => this.cancelled++)
     this.requests.push(call.request)
-    const { fail, hold, extra } = this.manners
+    const { fail, hold, extra } = this.behavior
     if (hold !== undefined) await hold
     if (fail !== undefined) return done(fail)
     if (call.request.domain === '') return done({ code: codes.UNKNOWN, details: 'no domain' })
@@ -114,7 +114,7 @@ export class RlsDouble {
   }
 
   #add(_domain: string, { entries, limit }: WireDescriptor, hits: number): WireStatus {
-    const rule: Rule | undefined = limit ?? this.manners.rules[entries[0]!.key]
+    const rule: Rule | undefined = limit ?? this.behavior.rules[entries[0]!.key]
     if (rule === undefined) return { code: 'OK', limit_remaining: 0 }
     const name = this.#nameOf(entries, rule.unit)
     const count = (this.#counts.get(name) ?? 0) + hits

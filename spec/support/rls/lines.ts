@@ -1,4 +1,4 @@
-// A log that keeps its lines, for parts of the gateway that are tried alone.
+// A log that records its lines, for parts of the gateway that are tested alone.
 
 import { Log } from '../../../lib/core/log.ts'
 import type { LoggingLevel, LogValue } from '../../../lib/core/log.ts'

@@ -1,4 +1,4 @@
-// The rate limit protocol by its published protos, as grpc-js and protobufjs understand it: what our own codec is held to.
+// The rate limit protocol from its published protos, by grpc-js and protobufjs: the reference for the gateway's own codec.
 
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,7 @@ export type CodeName = 'UNKNOWN' | 'OK' | 'OVER_LIMIT'
 export interface WireDescriptor {
   entries: { key: string; value: string }[]
   limit: { requests_per_unit: number; unit: UnitName } | null
-  /** 64 bits, as a text. */
+  /** A 64-bit number as text. */
   hits_addend: { value: string } | null
 }
 
@@ -59,7 +59,7 @@ const found = loadSync('envoy/service/ratelimit/v3/rls.proto', {
   defaults: true,
 })
 
-// As the file says; the loader cannot know.
+// The loader does not know the type that the file declares.
 export const SERVICE = found['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition
 
 export const SHOULD_RATE_LIMIT = SERVICE['ShouldRateLimit'] as MethodDefinition<

@@ -1,4 +1,4 @@
-// A rate limit service played by hand: every stream goes to the spec, which answers it as well or as badly as it likes.
+// A rate limit service whose responses the spec writes, valid or not: the spec gets every stream.
 
 import { once } from 'node:events'
 import { createServer } from 'node:http2'
@@ -55,8 +55,8 @@ export class RawService {
     return { kind: 'tcp', host: '127.0.0.1', port } as const
   }
 
-  /** Once it has had so many calls. */
-  async called(count: number): Promise<void> {
+  /** Waits until it has received this many calls. */
+  async waitForCalls(count: number): Promise<void> {
     while (this.streams.length < count) {
       const woken = new Promise<void>((resolve) => this.#wake.push(resolve))
       await deadline(woken, 30_000, `${count} calls`)
@@ -80,7 +80,7 @@ export function codeMessage(code: number): Buffer {
   return Buffer.from([8, code])
 }
 
-/** A whole answer, in the pieces that are given. */
+/** A complete response in these pieces. */
 export function answer(
   stream: ServerHttp2Stream,
   pieces: readonly Buffer[],

@@ -1,11 +1,11 @@
-// One run of the Envoy project's rate limit service with rules of the spec's, and a Redis behind it.
+// One run of the Envoy project's rate limit service with the rules of a spec and a Redis.
 
 import { writeFileSync, mkdirSync } from 'node:fs'
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
 import { Folder } from '../folder.ts'
 import { until } from '../idp/until.ts'
-import { Program } from './program.ts'
+import { ServerProgram } from './program.ts'
 import { startRedis } from './redis.ts'
 import type { Redis } from './redis.ts'
 
@@ -26,7 +26,7 @@ export class RealService {
   readonly #folder = new Folder()
   readonly #httpPort: number
   readonly #debugPort: number
-  #program: Program | null = null
+  #program: ServerProgram | null = null
 
   private constructor(binary: string, domain: string, redis: Redis, ports: readonly number[]) {
     this.#binary = binary
@@ -56,9 +56,9 @@ export class RealService {
     }
   }
 
-  /** After `halt`; Redis has kept its counts. */
+  /** Starts it, also after `halt`: Redis has kept the counts. */
   async resume(): Promise<void> {
-    this.#program = new Program(this.#binary, [], {
+    this.#program = new ServerProgram(this.#binary, [], {
       GRPC_HOST: HOST,
       GRPC_PORT: String(this.port),
       HOST,
@@ -75,7 +75,7 @@ export class RealService {
       REDIS_URL: `${HOST}:${this.redis.port}`,
       LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
     })
-    await this.#program.says(/Listening for gRPC/, START_MS)
+    await this.#program.waitForOutput(/Listening for gRPC/, START_MS)
     await until(
       () => this.#ask('/healthcheck', null).catch(String),
       (text) => text === 'OK',
@@ -94,7 +94,7 @@ export class RealService {
     this.#folder.close()
   }
 
-  /** What a counter has left, by the service's own JSON endpoint; looking costs nothing. */
+  /** The remaining budget of a counter, by the JSON endpoint of the service; the query is not counted. */
   async remaining(key: string, value: string): Promise<number> {
     const request = {
       domain: this.domain,

@@ -1,5 +1,5 @@
-// A Redis for one run: the real one where it is installed. Otherwise a stand-in that knows the few commands a rate limit
-// service counts with.
+// A Redis for one run: the real one if it is installed, otherwise a substitute with the few commands that the rate limit
+// service uses.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,12 +7,12 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
-import { Program } from './program.ts'
+import { ServerProgram } from './program.ts'
 
 const START_MS = 30_000
 
 export interface Redis {
-  /** What it is, for people. */
+  /** Its name in the output of the spec. */
   readonly name: string
   readonly port: number
   stop(): Promise<void>
@@ -21,7 +21,7 @@ export interface Redis {
 export async function startRedis(): Promise<Redis> {
   for (const name of ['redis-server', 'valkey-server'])
     if (await isInstalled(name)) return startReal(name)
-  return startStandIn()
+  return startSubstitute()
 }
 
 async function isInstalled(name: string): Promise<boolean> {
@@ -34,12 +34,12 @@ async function isInstalled(name: string): Promise<boolean> {
 async function startReal(name: string): Promise<Redis> {
   const port = await freePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const program = new Program(name, args, {})
-  await program.says(/Ready to accept connections/, START_MS)
+  const program = new ServerProgram(name, args, {})
+  await program.waitForOutput(/Ready to accept connections/, START_MS)
   return { name, port, stop: () => program.stop() }
 }
 
-async function startStandIn(): Promise<Redis> {
+async function startSubstitute(): Promise<Redis> {
   const counts = new Map<string, bigint>()
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -54,19 +54,19 @@ async function startStandIn(): Promise<Redis> {
     })
     socket.on('error', () => {}).on('close', () => sockets.delete(socket))
   }).listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), START_MS, 'a stand-in for Redis')
+  await deadline(once(server, 'listening'), START_MS, 'a substitute for Redis')
   return {
-    name: 'a stand-in for Redis',
+    name: 'a substitute for Redis',
     port: (server.address() as AddressInfo).port,
     async stop() {
       for (const socket of sockets) socket.destroy()
       server.close()
-      await deadline(once(server, 'close'), START_MS, 'the stand-in to stop')
+      await deadline(once(server, 'close'), START_MS, 'the substitute to stop')
     },
   }
 }
 
-/** The first whole command: `*2\r\n$4\r\nINCR\r\n$1\r\na\r\n`. */
+/** The first complete command: `*2\r\n$4\r\nINCR\r\n$1\r\na\r\n`. */
 function commandIn(text: string): { words: string[]; length: number } | null {
   const head = /^\*(\d+)\r\n/.exec(text)
   if (head === null) return null
@@ -83,7 +83,7 @@ function commandIn(text: string): { words: string[]; length: number } | null {
   return { words, length: at }
 }
 
-/** Keys carry their window in their names, so that nothing need be forgotten in time. */
+/** Keys contain their window, so expiry is not needed. */
 function answerTo(
   [name = '', key = '', value = '0']: string[],
   counts: Map<string, bigint>,

@@ -1,5 +1,5 @@
-// Where a real rate limit service lies on this machine: that of the Envoy project. The first run has Go build it from its
-// module; the next ones find it below the cache folder of the user.
+// Finds or builds the rate limit service of the Envoy project. The first run builds it with Go from its module; later runs
+// find it in the cache folder of the user.
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -11,13 +11,13 @@ const GO = 'go'
 const VERSION = 'v1.4.1-0.20260122083618-3fb702589d36'
 const MODULE = 'github.com/envoyproxy/ratelimit/src/service_cmd'
 
-/** As its go.mod wants. */
+/** The version in its go.mod. */
 const OLDEST_GO: readonly [number, number, number] = [1, 25, 6]
 
 const QUICK_MS = 10_000
 const BUILD_MS = 240_000
 
-/** `off` does without. */
+/** `off` disables it. */
 const SWITCH = 'GATEWAY_RLS'
 
 export type Found =
@@ -30,7 +30,7 @@ export async function findRls(): Promise<Found> {
   const program = join(cache, `ratelimit-${VERSION}`)
   if (existsSync(program)) return { kind: 'found', program }
   const go = await goVersion()
-  if (go === null) return missing('there is no go')
+  if (go === null) return missing('Go is not installed')
   if (isOlder(go, OLDEST_GO))
     return missing(`go ${go.join('.')} is older than ${OLDEST_GO.join('.')}`)
   try {
@@ -53,7 +53,7 @@ async function goVersion(): Promise<number[] | null> {
       .split('.')
       .map((part) => parseInt(part, 10))
   } catch {
-    // Not there, or not in order.
+    // Missing or broken.
     return null
   }
 }
@@ -66,7 +66,7 @@ function isOlder(version: readonly number[], than: readonly number[]): boolean {
   return false
 }
 
-/** Beside its place, and there only when it is whole: another run may do the same at the same time. */
+/** Builds in a temporary folder and renames the program when complete, because another run may build at the same time. */
 async function build(cache: string, program: string): Promise<void> {
   await mkdir(cache, { recursive: true })
   const work = await mkdtemp(join(cache, 'building-'))
@@ -78,13 +78,13 @@ async function build(cache: string, program: string): Promise<void> {
   }
 }
 
-/** What it says, both ways. */
+/** Runs go, and returns its output and error output. */
 async function go(
   args: readonly string[],
   ms: number,
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  // Also where Go's own instructions put it, whoever forgot the path; and as it is, not as a module would like it.
+  // Also searches the default folder of Go's installer. GOTOOLCHAIN: do not download the version that a module requests.
   const path = [process.env['PATH'] ?? '', '/usr/local/go/bin'].join(delimiter)
   const child = spawn(GO, args, {
     env: { ...process.env, PATH: path, GOTOOLCHAIN: 'local', ...env },
@@ -97,7 +97,7 @@ async function go(
   return new Promise((resolve, reject) => {
     child.once('error', reject).once('close', (code, signal) => {
       if (code === 0) resolve(text)
-      else reject(new Error(`go ended with ${code ?? signal}: ${text.slice(-2_000)}`))
+      else reject(new Error(`go exited with ${code ?? signal}: ${text.slice(-2_000)}`))
     })
   })
 }

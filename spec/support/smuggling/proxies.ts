@@ -1,4 +1,4 @@
-// nginx and haproxy, where they are installed: one process each, in front of a port.
+// nginx and haproxy, if they are installed: one process each, as a proxy to a port.
 
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -95,7 +95,7 @@ export class Proxy {
 
   async close(): Promise<void> {
     this.#child.kill('SIGKILL')
-    await deadline(this.#exited, WAIT_MS, 'a proxy to end')
+    await deadline(this.#exited, WAIT_MS, 'a proxy to exit')
     this.#folder.close()
   }
 

@@ -1,5 +1,5 @@
-// A backend that reads requests by the letter, notes each, and answers with its number and target, so that an answer
-// in the wrong hands shows.
+// A backend that parses requests strictly, records each, and answers with its number and target, so that a response to
+// the wrong client is detected.
 
 import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
@@ -7,7 +7,7 @@ import { deadline } from '../deadline.ts'
 
 const WAIT_MS = 30_000
 
-export interface Seen {
+export interface RecordedRequest {
   readonly number: number
   /** From the request line to the empty line, as latin1. */
   readonly head: string
@@ -15,14 +15,14 @@ export interface Seen {
   readonly body: string
 }
 
-/** Nothing in a head that two readers could take for two things. */
+/** Lines that all parsers read in the same way. */
 const CLEAN_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [\x21-\x7e\x80-\xff]+ HTTP\/1\.1$/
 const CLEAN_FIELD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/
 
 export class Recorder {
-  readonly seen: Seen[] = []
-  /** What was not even a request, or one that is open to opinions. */
-  readonly dirty: string[] = []
+  readonly requests: RecordedRequest[] = []
+  /** The heads that are malformed, or that parsers could read differently. */
+  readonly ambiguous: string[] = []
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
@@ -67,9 +67,9 @@ export class Recorder {
 
   #answer(head: string, body: string): string {
     const target = head.split(' ', 2)[1] ?? ''
-    const number = this.seen.length
-    this.seen.push({ number, head, target, body })
-    if (!isClean(head)) this.dirty.push(head)
+    const number = this.requests.length
+    this.requests.push({ number, head, target, body })
+    if (!isClean(head)) this.ambiguous.push(head)
     const page = `seen ${number} ${target}\n`
     return `HTTP/1.1 200 OK\r\ncontent-length: ${page.length}\r\n\r\n${page}`
   }
@@ -87,7 +87,7 @@ function isClean(head: string): boolean {
   )
 }
 
-/** The first whole request of the text; null while there is none. Simple, and stricter than any server. */
+/** The first complete request of the text; null if there is none yet. Simple, and stricter than any server. */
 function readRequest(text: string): { head: string; body: string; length: number } | null {
   const end = text.indexOf('\r\n\r\n') + 4
   if (end < 4) return null
@@ -104,7 +104,7 @@ function readRequest(text: string): { head: string; body: string; length: number
     if (line < 0) return null
     const size = parseInt(text.substring(at, line), 16)
     if (size === 0) {
-      // Behind trailers, if there are any.
+      // Trailers, if any, end with an empty line as well.
       const last = text.indexOf('\r\n\r\n', line)
       return last < 0 ? null : { head, body, length: last + 4 }
     }

@@ -1,5 +1,5 @@
 // A suite of tests in a real browser: one gateway and one browser for the suite, one visit for each test. Without a
-// Chromium it says so and skips.
+// Chromium it reports the skip.
 
 import type { BrowserContextOptions } from 'playwright-core'
 import { suite } from 'uvu'

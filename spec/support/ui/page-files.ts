@@ -1,8 +1,8 @@
-// Where the files of the page are served: their names have hashes, so the page itself is asked for them.
+// The paths of the page's files. Their names contain hashes, so they are read from the page itself.
 
 import { Assets } from '../../../lib/admin/page-api/page-assets.ts'
 
-/** The paths of what the head of the page loads: its icon, its style and its scripts. */
+/** The paths of the icon, the style and the scripts in the head of the page. */
 export function pageFiles(): readonly string[] {
   const html = new Assets().page.content.toString()
   return [...html.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map(([, path]) => path!)

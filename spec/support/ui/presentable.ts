@@ -59,8 +59,10 @@ async function assertAccessible(visit: Visit): Promise<void> {
   const run = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`
   const violations = await visit.asks<Result[]>(run)
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  assert.equal(told, [])
+  const problems = serious.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`,
+  )
+  assert.equal(problems, [])
 }
 
 /** Of the page background, 0 to 255. */

@@ -1,4 +1,4 @@
-// A gateway in a process of its own: routes that respond, refuse and fail, an LLM, an MCP server. The page is on its
+// A gateway in its own process: routes that respond, refuse and fail, an LLM, an MCP server. The page is on its
 // admin interface.
 
 import { freePort } from '../../../conformance/gateway-process.ts'
@@ -55,9 +55,9 @@ spec:
 ---
 apiVersion: gateway.dev/v1alpha1
 kind: GatewayPolicy
-metadata: { name: for-nobody, namespace: default }
+metadata: { name: dangling, namespace: default }
 spec:
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: nobody }]
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: absent-route }]
   traffic: { rateLimit: { local: [{ requests: 5, unit: Minutes }] } }
 `
 
@@ -115,7 +115,7 @@ export class Shop implements World {
   }
 
   /** JSON from the admin interface. */
-  async told<T>(path: string): Promise<T> {
+  async fetchJson<T>(path: string): Promise<T> {
     const answer = await deadline(fetch(this.origin + path), WAIT_MS, path)
     return deadline(answer.json(), WAIT_MS, path) as Promise<T>
   }

@@ -104,7 +104,7 @@ sdk('carries calls, progress, server requests and notifications by event streams
   await deadline(
     until(() => server.streams[0]?.headersSent === true),
     30_000,
-    'a stream beside the calls',
+    'a stream next to the calls',
   )
   await server.server!.sendToolListChanged()
   assert.equal(gist((await recorder.count(4)).slice(3)), ['0 notifications/tools/list_changed'])

@@ -31,12 +31,12 @@ calls('an id is returned as the client wrote it', async () => {
 calls('everything but the id reaches the target unchanged', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const before = '{ "x":1.0,\t"method":"tools/call", "id":'
-  const behind =
+  const after =
     ', "params":{"arguments":{"a":1e400,"b":-0,"b":"\\u00e9é"},"name":"line","_meta":{"?":[]}},"jsonrpc":"2.0"}'
-  const answer = await client.post(`\n${before}"mine"${behind}\r\n`)
+  const answer = await client.post(`\n${before}"mine"${after}\r\n`)
   const line = textIn(await answer.first(1))
   const number = /"id":(\d+)/.exec(line)?.[1] ?? ''
-  assert.is(line, `${before}${number}${behind}`)
+  assert.is(line, `${before}${number}${after}`)
 })
 
 calls('a line break between values does not end the message', async () => {

@@ -84,7 +84,7 @@ children('a restarted child gets the setup of the client again', async () => {
   const level = await (await client.ask('logging/setLevel', { level: 'error' })).only()
   assert.equal(level['result'], { _meta: { before: 'debug' } })
   assert.is(await client.textOf('touch', { uri: 'test://one' }), 'updated')
-  assert.is(await client.textOf('touch', { uri: 'test://two' }), 'nobody subscribed')
+  assert.is(await client.textOf('touch', { uri: 'test://two' }), 'not subscribed')
   // Its lists may have changed, so the client is notified as well.
   const methods = (await stream.first(4)).map(({ method }) => method)
   assert.equal(

@@ -117,7 +117,7 @@ items('an updated resource has the name under which the client subscribed', asyn
   const [, client] = await begin(stage, { targets: TWO })
   const stream = await client.listen()
   await resultOf(await client.ask('resources/subscribe', { uri: 'b+test://one' }))
-  assert.is(await client.textOf('a_touch', { uri: 'test://one' }), 'nobody subscribed')
+  assert.is(await client.textOf('a_touch', { uri: 'test://one' }), 'not subscribed')
   assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'updated')
   const [notice] = await stream.first(1)
   assert.equal(notice?.['params'], { uri: 'b+test://one' })
@@ -125,7 +125,7 @@ items('an updated resource has the name under which the client subscribed', asyn
   await (await client.call('b_crash')).only()
   assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'updated')
   await resultOf(await client.ask('resources/unsubscribe', { uri: 'b+test://one' }))
-  assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'nobody subscribed')
+  assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'not subscribed')
 })
 
 items('a completion goes to the owner of its reference', async () => {

@@ -155,7 +155,8 @@ export function familyTests(suite: (name: string, body: () => Promise<void>) => 
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const latest = performance.now() + WAIT_MS
   while (!holds()) {
-    if (performance.now() > latest) throw new Error(`waited ${WAIT_MS} ms in vain for ${what}`)
+    if (performance.now() > latest)
+      throw new Error(`timed out after ${WAIT_MS} ms waiting for ${what}`)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }

@@ -10,7 +10,7 @@ import { deadline } from './deadline.ts'
 const WAIT_MS = 30_000
 
 /** An event as parsed JSON. */
-export interface Read {
+export interface TraceEventJson {
   readonly eventStart: number | null
   readonly eventEnd: number
   readonly severity: string
@@ -20,8 +20,8 @@ export interface Read {
 
 type Fields = Record<string, unknown>
 
-export class Watched implements TraceReader {
-  readonly events: Read[] = []
+export class TraceWatcher implements TraceReader {
+  readonly events: TraceEventJson[] = []
   readonly #over: Promise<void>
   #end!: () => void
 
@@ -30,21 +30,24 @@ export class Watched implements TraceReader {
   }
 
   /** Watches the next request. */
-  static at({ watchers }: { watchers: TraceWatchers }, wanted: Expression | null = null): Watched {
-    const watched = new Watched()
-    if (watchers.add(watched, wanted) === null) throw new Error('too many watchers')
-    return watched
+  static at(
+    { watchers }: { watchers: TraceWatchers },
+    wanted: Expression | null = null,
+  ): TraceWatcher {
+    const watcher = new TraceWatcher()
+    if (watchers.add(watcher, wanted) === null) throw new Error('too many watchers')
+    return watcher
   }
 
   onEvent(event: TraceEvent): void {
-    this.events.push(JSON.parse(formatTraceEvent(event)) as Read)
+    this.events.push(JSON.parse(formatTraceEvent(event)) as TraceEventJson)
   }
 
   onFinished(): void {
     this.#end()
   }
 
-  async all(): Promise<Read[]> {
+  async all(): Promise<TraceEventJson[]> {
     const seen = (): string => this.list().join(', ')
     await deadline(this.#over, WAIT_MS, 'the end of a trace').catch((error: Error) => {
       throw new Error(`${error.message} after ${seen()}`)
@@ -53,7 +56,7 @@ export class Watched implements TraceReader {
   }
 
   /** All events in short form: the type, and the stage, phase or kind. */
-  async told(): Promise<string[]> {
+  async eventNames(): Promise<string[]> {
     await this.all()
     return this.list()
   }
@@ -67,7 +70,7 @@ export class Watched implements TraceReader {
   }
 
   /** The message of the first such event. */
-  the(words: string): Fields {
+  messageOf(words: string): Fields {
     const at = this.list().indexOf(words)
     if (at < 0) throw new Error(`no ${words} among ${this.list().join(', ')}`)
     return this.events[at]!.message
@@ -75,6 +78,6 @@ export class Watched implements TraceReader {
 
   /** The request, the response or another part of the state in a snapshot. */
   state(words: string, part: string): Fields {
-    return (this.the(words)['requestState'] as Record<string, Fields>)[part]!
+    return (this.messageOf(words)['requestState'] as Record<string, Fields>)[part]!
   }
 }

@@ -1,9 +1,9 @@
-// A reader of an event stream that reads nothing until `drain`.
+// A writer of an event stream whose reader reads nothing until `drain`.
 
 import { EventEmitter } from 'node:events'
 import type { EventWriter } from '../../lib/text/sse-output.ts'
 
-export class StuckOut extends EventEmitter implements EventWriter {
+export class StalledWriter extends EventEmitter implements EventWriter {
   readonly written: string[] = []
   isFull = true
   state: 'open' | 'ended' | 'destroyed' = 'open'
@@ -17,7 +17,7 @@ export class StuckOut extends EventEmitter implements EventWriter {
   }
 
   onDrain(act: () => void): void {
-    this.on('room', act)
+    this.on('drain', act)
   }
 
   end(): void {
@@ -29,9 +29,9 @@ export class StuckOut extends EventEmitter implements EventWriter {
     this.emit('close')
   }
 
-  /** Starts to read. */
+  /** The reader starts to read. */
   drain(): void {
     this.isFull = false
-    this.emit('room')
+    this.emit('drain')
   }
 }

@@ -1,4 +1,4 @@
-// Requests that no decent client sends: any Host, headers twice, any target.
+// Requests that normal clients do not send: any Host, repeated headers, any target.
 
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -7,24 +7,24 @@ import type { Answer } from './ask-mcp.ts'
 
 const WAIT_MS = 30_000
 
-export interface Odd {
+export interface RawRequest {
   readonly method?: string
-  /** As it stands in the request line. */
+  /** The target of the request line, unchanged. */
   readonly target: string
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly body?: string
 }
 
-/** To the server of this URL, whatever the headers say. */
-export async function rawAsk(to: URL, odd: Odd): Promise<Answer> {
-  const { method = 'GET', target, headers = [], body = '' } = odd
+/** Connects to the server of this URL, independent of the Host header. */
+export async function sendRawRequest(to: URL, request: RawRequest): Promise<Answer> {
+  const { method = 'GET', target, headers = [], body = '' } = request
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host')
   const all = [
     ...(hasHost ? [] : [['host', to.host] as const]),
     ...headers,
     ...(body === '' ? [] : [['content-length', String(Buffer.byteLength(body))] as const]),
   ]
-  const asked = new Promise<Answer>((resolve, reject) => {
+  const responded = new Promise<Answer>((resolve, reject) => {
     const { hostname, port } = to
     const outgoing = httpRequest({
       hostname,
@@ -33,7 +33,7 @@ export async function rawAsk(to: URL, odd: Odd): Promise<Answer> {
       path: target,
       agent: false,
       setHost: false,
-      // Flat, as only then a name may stand there twice.
+      // A flat list, because only a list may repeat a name.
       headers: all.flat() as unknown as Record<string, string>,
     })
     outgoing.once('error', reject).once('response', (incoming) => {
@@ -47,5 +47,5 @@ export async function rawAsk(to: URL, odd: Odd): Promise<Answer> {
     })
     outgoing.end(body)
   })
-  return deadline(asked, WAIT_MS, `an answer to ${method} ${target.slice(0, 200)}`)
+  return deadline(responded, WAIT_MS, `an answer to ${method} ${target.slice(0, 200)}`)
 }

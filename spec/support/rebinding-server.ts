@@ -11,23 +11,23 @@ const WAIT_MS = 30_000
 /** A complete response for a path, as bytes; the connection is closed after it. */
 export type Page = (path: string) => string
 
-export class Turncoat {
+export class RebindingServer {
   readonly #server = createServer((socket) => this.#accept(socket))
   readonly #sockets = new Set<Socket>()
   readonly #page: Page
   /** The bytes in both directions on each forwarded connection. */
-  readonly #taps: { came: string; went: string }[] = []
+  readonly #taps: { received: string; sent: string }[] = []
   #port = 0
 
   private constructor(page: Page) {
     this.#page = page
   }
 
-  static async start(page: Page): Promise<Turncoat> {
-    const turncoat = new Turncoat(page)
-    turncoat.#server.listen(0, '127.0.0.1')
-    await deadline(once(turncoat.#server, 'listening'), WAIT_MS, 'a port')
-    return turncoat
+  static async start(page: Page): Promise<RebindingServer> {
+    const server = new RebindingServer(page)
+    server.#server.listen(0, '127.0.0.1')
+    await deadline(once(server.#server, 'listening'), WAIT_MS, 'the server to listen')
+    return server
   }
 
   get port(): number {
@@ -35,26 +35,26 @@ export class Turncoat {
   }
 
   /** Forwards from the next connection on. */
-  turnTo(port: number): void {
+  forwardTo(port: number): void {
     this.#port = port
   }
 
   /** The request lines that were forwarded, as `GET /path`; a body before one need not end its line. */
-  get asked(): string[] {
+  get requestLines(): string[] {
     const line = /(?:GET|HEAD|POST|OPTIONS) \S+(?= HTTP\/1\.1\r\n)/g
-    return this.#taps.flatMap(({ came }) => came.match(line) ?? [])
+    return this.#taps.flatMap(({ received }) => received.match(line) ?? [])
   }
 
   /** The statuses of all responses. */
   get statuses(): number[] {
-    const lines = this.#taps.flatMap(({ went }) => went.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [])
+    const lines = this.#taps.flatMap(({ sent }) => sent.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [])
     return lines.map(Number)
   }
 
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
     const closed = new Promise((resolve) => this.#server.close(resolve))
-    await deadline(closed, WAIT_MS, 'a port to close')
+    await deadline(closed, WAIT_MS, 'the server to close')
   }
 
   #accept(socket: Socket): void {
@@ -69,15 +69,15 @@ export class Turncoat {
 
   #pass(socket: Socket, first: Buffer): void {
     const other = this.#keep(connect(this.#port, '127.0.0.1'))
-    const tap = { came: first.toString('latin1'), went: '' }
+    const tap = { received: first.toString('latin1'), sent: '' }
     this.#taps.push(tap)
     other.write(first)
     socket.on('data', (bytes: Buffer) => {
-      tap.came += bytes.toString('latin1')
+      tap.received += bytes.toString('latin1')
       other.write(bytes)
     })
     other.on('data', (bytes: Buffer) => {
-      tap.went += bytes.toString('latin1')
+      tap.sent += bytes.toString('latin1')
       socket.write(bytes)
     })
     socket.once('end', () => other.end())
