@@ -250,7 +250,7 @@ class Planner {
       policies,
       describePolicies: () => this.#formatter.formatFields({ ...route.policies, localRateLimit }),
       allPolicies: [...listenerPolicies, ...policies],
-      tokenPolicies: policies.filter(({ admit }) => admit !== undefined),
+      tokenPolicies: policies.filter((policy) => policy.admit !== undefined),
       errorFormat: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
       retry,
