@@ -100,7 +100,7 @@ faults('a log that is read again reports how many lines are missing', async () =
   await sendRequests(at, REQUESTS)
   let text = ''
   const dropped = (): number =>
-    [...text.matchAll(/ log lines dropped lines=(\d+)\n/g)].reduce(
+    [...text.matchAll(/log lines dropped lines=(\d+)\n/g)].reduce(
       (sum, [, n]) => sum + Number(n),
       0,
     )
