@@ -20,7 +20,7 @@ const MAX_MS = 60_000
 /** By default Go drops functions below 0.5 %: on a slow machine a function of the gateway may be that rare. */
 const ALL_NODES = ['-nodefraction=0', '-nodecount=100000']
 
-const HEAD = 'head (lib/accept/http1.ts) lib/accept'
+const HEAD = 'head (lib/accept/http1-connection.ts) lib/accept'
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 
 /** Requests sent at once on a connection, so that the gateway is busy and does not wait for the client. */
