@@ -126,11 +126,11 @@ function checkWithGo(cpu: Buffer, heap: Buffer): void {
   const top = goPprof(files.cpu, '-top', '-cum', ...ALL_NODES)
   if (top === null) return reportSkip('go tool pprof', 'Go is not installed')
   assert.match(top, /Type: cpu\n/)
-  assert.match(top, /\d+(ms|s)? .*head \(lib\/accept\/http1\.ts\)\n/)
+  assert.match(top, /\d+(ms|s)? .*head \(lib\/accept\/http1-connection\.ts\)\n/)
   assert.match(goPprof(files.cpu, '-raw') ?? '', /PeriodType: cpu nanoseconds\nPeriod: 1000000\n/)
   assert.match(
     goPprof(files.cpu, '-top', '-lines', ...ALL_NODES) ?? '',
-    /lib\/accept\/http1\.ts:\d+/,
+    /lib\/accept\/http1-connection\.ts:\d+/,
   )
   assert.match(goPprof(files.heap, '-top') ?? '', /Type: inuse_space\n/)
   assert.match(goPprof(files.heap, '-raw') ?? '', /inuse_objects\/count inuse_space\/bytes/)
