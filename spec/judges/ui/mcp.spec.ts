@@ -155,7 +155,7 @@ mcp('a call can be traced', async ({ visit }) => {
   await visit.page.getByRole('button', { name: 'Trace this call' }).click()
   await visit.sees('.result', 'watched')
   await visit.page.getByRole('link', { name: 'Show the trace of this call' }).click()
-  await visit.sees('.trace-outcome', /POST \/mcp[^]*tools\/call for demo/)
+  await visit.sees('.trace-outcome', /POST \/mcp[^]*tools\/call to demo/)
 })
 
 mcp('on a phone the list makes room for the selected item', async ({ visit }) => {
