@@ -14,7 +14,7 @@ import type { Backend, ExchangeHandler, Reply, Verdict } from './core/types.ts'
 import { admit, enforce } from './enforce/run-policies.ts'
 import { callBackend, callWithRetry } from './forward/retry.ts'
 import { buildErrorReply } from './relay/refuse.ts'
-import { relay } from './relay/relay.ts'
+import { dropReply, relay } from './relay/relay.ts'
 import { AccessLog, logPolicyAnswer, logTokenUsage } from './settle/access-log.ts'
 import type { BackendStats } from './settle/backend-stats.ts'
 import type { RequestMetrics } from './settle/request-metrics.ts'
@@ -69,7 +69,7 @@ export class RequestPipeline implements ExchangeHandler {
       const listener = listeners?.find(exchange.request.authority)
       if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
       exchange.choice.listenerKey = listener.key
-      exchange.enforcement.responsePolicies = listener.policies
+      exchange.usePolicies(listener.policies)
       exchange.trace?.recordPolicies('gateway', listener.describePolicies())
       enforce(exchange, listener.policies, () => this.#chooseRoute(exchange, listener))
     } catch (error) {
@@ -88,7 +88,7 @@ export class RequestPipeline implements ExchangeHandler {
     choice.matchedPrefix = found.prefix
     choice.tokenPolicies = route.tokenPolicies
     choice.errorFormat = route.errorFormat
-    exchange.enforcement.responsePolicies = route.allPolicies
+    exchange.usePolicies(route.allPolicies)
     trace?.recordPolicies('route', route.describePolicies())
     if (this.#options.pressure.isHigh) return this.#shedLoad(exchange, route)
     if (this.#log.allows('debug', 'choose'))
@@ -98,9 +98,8 @@ export class RequestPipeline implements ExchangeHandler {
   }
 
   #shedLoad(exchange: Exchange, route: PlannedRoute): void {
-    const { choice } = exchange
     const picked = route.backends.pick()
-    choice.errorFormat = picked?.backend.errorFormatFor?.(exchange) ?? choice.errorFormat
+    if (picked !== undefined) setErrorFormat(exchange, picked.backend)
     exchange.fail(this.#options.pressure.overloadError)
   }
 
@@ -116,15 +115,13 @@ export class RequestPipeline implements ExchangeHandler {
   }
 
   onReply(exchange: Exchange, reply: Reply): void {
-    exchange.response.receivedAt = performance.now()
     if (exchange.enforcement.answeringPolicy !== '') logPolicyAnswer(this.#log, exchange, reply)
     try {
       relay(exchange, reply)
     } catch (error) {
-      exchange.response.reply = null
-      reply.body.cancel()
+      dropReply(exchange, reply)
       // A response policy that failed is not run on the error reply.
-      exchange.enforcement.responsePolicies = []
+      exchange.usePolicies([])
       exchange.fail(toGatewayError(error))
     }
   }
@@ -158,7 +155,7 @@ export class RequestPipeline implements ExchangeHandler {
 
   #settle(exchange: Exchange): void {
     // The worker that served the request settles it.
-    if (exchange.forwarding.servedBy === 'another worker') return
+    if (exchange.servedBy === 'another worker') return
     const { metrics, backendStats } = this.#options
     // Charges that are already settled ignore this.
     const cost = exchange.forwarding.tokenCost ?? NO_COST
@@ -181,6 +178,13 @@ function chooseBackend(exchange: Exchange, route: PlannedRoute): Backend {
   const picked = route.backends.pick()
   if (picked === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
   exchange.choice.backend = picked.facts
+  setErrorFormat(exchange, picked.backend)
   exchange.trace?.recordPolicies('backend', picked.describePolicies())
   return picked.backend
+}
+
+/** The path of an LLM request tells in which form its client expects errors. */
+function setErrorFormat(exchange: Exchange, backend: Backend): void {
+  const { choice } = exchange
+  choice.errorFormat = backend.errorFormatFor?.(exchange) ?? choice.errorFormat
 }

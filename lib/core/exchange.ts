@@ -37,7 +37,7 @@ const NO_POLICIES: readonly Policy[] = []
 const NO_CREDENTIALS: readonly PresentedCredential[] = []
 const NO_HEADERS: readonly (readonly [name: string, value: string])[] = []
 
-/** The listener, route and backend of a request. Written by `serve.ts`; an LLM backend refines the error format. */
+/** The listener, route and backend of a request. Written by `serve.ts`. */
 class Choice {
   /** Empty until a listener is chosen. */
   listenerKey = ''
@@ -53,10 +53,8 @@ class Choice {
   backend: BackendFacts | null = null
 }
 
-/** What policies decided. Written by `enforce/`; `responsePolicies` also when a listener, route or backend is chosen. */
+/** What policies decided. Written by `enforce/`. */
 class Enforcement {
-  /** Policies that may change the response, in the order in which they ran. */
-  responsePolicies: readonly Policy[] = NO_POLICIES
   /** The policy that answered the request; empty if none did. */
   answeringPolicy = ''
   /** The class of a refusal, for the log; empty if the request was not refused. */
@@ -77,7 +75,7 @@ class Enforcement {
   charges: readonly Charge[] = NO_CHARGES
 }
 
-/** How the request is sent to backends, or to another worker. Written by `forward/` and `processes/peer-workers.ts`. */
+/** How the request is sent to backends. Written by `forward/`. */
 class Forwarding {
   /** Address of the backend: host:port, or the names of MCP targets. */
   endpoint = ''
@@ -85,7 +83,6 @@ class Forwarding {
   calledAt = 0
   /** Attempts after the first. */
   retries = 0
-  servedBy: 'this worker' | 'another worker' = 'this worker'
   /** A copy of the request body for further attempts; not needed once there is a response. */
   replayBuffer: { forget(): void } | null = null
   /** Actual token cost as far as it is known; null if no token limit applies. */
@@ -96,7 +93,7 @@ class Forwarding {
   releaseResources: (() => void) | null = null
 }
 
-/** The response to the client. Written by `serve.ts` and `relay/`. */
+/** The response to the client. Written by `relay/`; `receivedAt` by the exchange itself. */
 class ResponseState {
   reply: Reply | null = null
   status = 0
@@ -127,6 +124,9 @@ export class Exchange {
   pendingCall: CancellableCall | null = null
   outcome: Outcome = 'complete'
   error: GatewayError | null = null
+  /** A request of an MCP session that another worker owns is relayed to it by `processes/peer-workers.ts`. */
+  servedBy: 'this worker' | 'another worker' = 'this worker'
+  #policies: readonly Policy[] = NO_POLICIES
   #timer: NodeJS.Timeout | null = null
 
   constructor(
@@ -149,6 +149,21 @@ export class Exchange {
     return this.phase === 'relay' || this.phase === 'settled'
   }
 
+  /** The policies in effect, in their order: those of the listener, of the route, and of the backend in use. */
+  get policies(): readonly Policy[] {
+    return this.#policies
+  }
+
+  /** Replaces the policies in effect. */
+  usePolicies(policies: readonly Policy[]): void {
+    this.#policies = policies
+  }
+
+  /** Adds the policies of the backend in use. */
+  addPolicies(policies: readonly Policy[]): void {
+    if (policies.length > 0) this.#policies = this.#policies.concat(policies)
+  }
+
   /** Adds facts to a copy: an earlier facts object stays unchanged, since another attempt starts from it. */
   addFacts(more: ExchangeFacts): void {
     // An object literal with a spread costs V8 one or two microseconds for each member after the spread.
@@ -168,6 +183,7 @@ export class Exchange {
     if (this.phase === 'settled') return reply.body.cancel()
     assert(this.response.reply === null, 'an exchange is answered once')
     this.pendingCall = null
+    this.response.receivedAt = performance.now()
     this.forwarding.replayBuffer?.forget()
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.handler.onReply(this, reply)

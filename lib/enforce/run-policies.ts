@@ -72,10 +72,14 @@ function statusOf(reply: Reply | undefined): number | null {
 export function admit(exchange: Exchange, policies: readonly Policy[], estimate: number): Verdict {
   const { enforcement } = exchange
   const before = enforcement.charges.length
+  const { refusalReason } = enforcement
+  // The response to a request whose cost became known late is already sent, so a refusal has no effect.
+  const isLate = exchange.isAnswered
   const refundIfRefused = (reply: Reply | undefined): Reply | undefined => {
     if (reply === undefined) return undefined
-    // A refusal after the response, or after the client has left, has no effect.
-    if (!exchange.isAnswered) enforcement.answeringPolicy = 'tokenLimit'
+    if (isLate) enforcement.refusalReason = refusalReason
+    // Nor has a refusal after the client has left.
+    else if (!exchange.isAnswered) enforcement.answeringPolicy = 'tokenLimit'
     for (const charge of enforcement.charges.slice(before)) charge.settle(NO_COST)
     enforcement.charges = enforcement.charges.slice(0, before)
     return reply

@@ -79,10 +79,7 @@ export class BackendWithPolicies implements Backend {
 
   /** A refusal answers the exchange and not this attempt: a retry would be refused in the same way. */
   call(exchange: Exchange, attempt: Attempt): void {
-    if (this.#policies.length > 0)
-      exchange.enforcement.responsePolicies = exchange.enforcement.responsePolicies.concat(
-        this.#policies,
-      )
+    exchange.addPolicies(this.#policies)
     this.#enforce(exchange, this.#policies, () => this.#backend.call(exchange, attempt))
   }
 }

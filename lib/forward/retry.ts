@@ -105,14 +105,13 @@ class RetryAttempts implements Attempt {
 
 /** Returns a function that undoes the changes of one backend's policies, such as its credential, before the next attempt. */
 export function saveRequestState(exchange: Exchange): () => void {
-  const { request, facts } = exchange
-  const { responsePolicies } = exchange.enforcement
+  const { request, facts, policies } = exchange
   const restore = request.saveState()
   const { target } = request
   return () => {
     restore()
     request.target = target
-    exchange.enforcement.responsePolicies = responsePolicies
+    exchange.usePolicies(policies)
     exchange.facts = facts
   }
 }

@@ -157,7 +157,7 @@ export class PeerWorkers implements PeerConnections {
     new HttpBackend(this.#pools.poolFor(this.#originOf(worker)), 0).call(exchange, {
       body: exchange.body,
       answer: (reply) => {
-        exchange.forwarding.servedBy = 'another worker'
+        exchange.servedBy = 'another worker'
         exchange.answer(reply)
       },
       fail: (cause) => {

@@ -13,16 +13,19 @@ export function relay(exchange: Exchange, reply: Reply): void {
   trace?.recordReplyReady(head)
   // Response policies may read it.
   exchange.response.reply = reply
-  if (trace === null)
-    for (const policy of exchange.enforcement.responsePolicies) policy.response?.(exchange, head)
-  else
-    for (const policy of exchange.enforcement.responsePolicies)
-      applyResponsePolicy(exchange, policy, trace)
+  if (trace === null) for (const policy of exchange.policies) policy.response?.(exchange, head)
+  else for (const policy of exchange.policies) applyResponsePolicy(exchange, policy, trace)
   exchange.response.isEventStream = disableProxyBuffering(head)
   exchange.phase = 'relay'
   exchange.response.status = head.status
   const sent = trace === null ? reply : tapReplyBody(exchange, reply, trace)
   exchange.client.respond(exchange, sent)
+}
+
+/** Discards a reply that could not be sent, so that an error reply can take its place. */
+export function dropReply(exchange: Exchange, reply: Reply): void {
+  exchange.response.reply = null
+  reply.body.cancel()
 }
 
 /** Runs one response policy of a traced exchange and records whether it changed the head. */

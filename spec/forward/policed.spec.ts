@@ -125,9 +125,9 @@ policed('adds its policies to the response policies of the exchange', () => {
   })
   assert.is(backend.endpoint, 'h:1')
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'host: a'))
-  exchange.enforcement.responsePolicies = [outer]
+  exchange.usePolicies([outer])
   backend.call(exchange, {} as Attempt)
-  assert.equal(exchange.enforcement.responsePolicies, [outer, policy])
+  assert.equal(exchange.policies, [outer, policy])
   assert.equal(called, [])
   passPolicies()
   assert.equal(called, [exchange])

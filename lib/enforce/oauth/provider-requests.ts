@@ -145,7 +145,7 @@ export function createProviderUnusableReply(reason: string): Reply {
 
 /** Allows pages of any origin to read the response, unless a `cors` policy is configured: these documents are public. */
 export function allowAnyOrigin(exchange: Exchange, reply: Reply, methods: string): Reply {
-  if (exchange.enforcement.responsePolicies.some(({ kind }) => kind === 'cors')) return reply
+  if (exchange.policies.some(({ kind }) => kind === 'cors')) return reply
   const { head } = reply
   head.add('access-control-allow-origin', '*')
   head.add('access-control-allow-methods', `${methods}, OPTIONS`)

@@ -67,7 +67,6 @@ export class LlmBackend implements Backend {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
     const requested = formats.formatOf(request.path)
-    exchange.choice.errorFormat = this.errorFormatFor(exchange)
     if (catalogue.models !== null && request.method === 'GET') {
       const reply = createModelsReply(request, catalogue.models)
       if (reply !== null) return attempt.answer(reply)
@@ -358,6 +357,12 @@ export class MeteredBackend implements Backend {
     this.#plain = plain
     this.#llm = llm
     this.#isLlm = isLlm
+  }
+
+  errorFormatFor(exchange: Exchange): ErrorFormat {
+    const { request, body, choice } = exchange
+    const backend = this.#isLlm(request, body) ? this.#llm : this.#plain
+    return backend.errorFormatFor?.(exchange) ?? choice.errorFormat
   }
 
   call(exchange: Exchange, attempt: Attempt): void {

@@ -84,10 +84,7 @@ function formatSeconds(ms: number): string {
 
 /** Charges a request that passed as free and whose response reports a cost; an exhausted budget is not charged. */
 export function chargeLate(exchange: Exchange, cost: TokenCost): void {
-  const { refusalReason } = exchange.enforcement
   const settle = (): void => {
-    // The response is already sent, so a refusal has no effect.
-    exchange.enforcement.refusalReason = refusalReason
     for (const charge of exchange.enforcement.charges) charge.settle(cost)
   }
   const verdict = exchange.handler.admit(exchange, 0)
