@@ -116,7 +116,7 @@ function openOne(port: number, failed: (error: Error) => void, started: () => vo
   return socket
 }
 
-/** A reset leaves no TIME_WAIT behind. Errors of the socket no longer matter. */
+/** A reset avoids the TIME_WAIT state. Errors of the socket no longer matter. */
 function leave(socket: Socket): void {
   socket.resetAndDestroy()
 }

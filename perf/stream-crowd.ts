@@ -41,7 +41,7 @@ export class StreamCrowd {
 
   leave(): void {
     this.#left = true
-    // A reset leaves no TIME_WAIT behind, of which thousands would use up the ports.
+    // A reset avoids the TIME_WAIT state: thousands of sockets in it would use up the ports.
     for (const socket of this.#sockets) socket.resetAndDestroy()
   }
 

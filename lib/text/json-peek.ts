@@ -11,7 +11,7 @@
 
 import { RootMembers } from './json-members.ts'
 import type { RootMembersOwner } from './json-members.ts'
-import { MAX_JSON_DEPTH } from './json-scan.ts'
+import { byteTableOf, MAX_JSON_DEPTH } from './json-scan.ts'
 
 // V8 loads an imported constant again at each use, and these are used for every byte: they stay in this file.
 const QUOTE = 34
@@ -159,18 +159,12 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 const NOTHING = Buffer.alloc(0)
 const NO_VIEW = new DataView(NOTHING.buffer)
 
-const SPACE = byteSetOf(' \t\r\n')
-const ESCAPED = byteSetOf('"\\/bfnrt')
-const HEX = byteSetOf('0123456789abcdefABCDEF')
+const SPACE = byteTableOf(' \t\r\n')
+const ESCAPED = byteTableOf('"\\/bfnrt')
+const HEX = byteTableOf('0123456789abcdefABCDEF')
 const LITERALS = new Map(
   ['true', 'false', 'null'].map((literal) => [literal.charCodeAt(0), literal]),
 )
-
-function byteSetOf(letters: string): Uint8Array {
-  const table = new Uint8Array(256)
-  for (const letter of letters) table[letter.charCodeAt(0)] = 1
-  return table
-}
 
 export class JsonPeek {
   readonly #owner: JsonPeekOwner

@@ -59,7 +59,8 @@ const QUOTES = QUOTE * ONES
 const BACKSLASHES = BACKSLASH * ONES
 const HIGH_BITS = 0x80808080
 
-function byteTableOf(letters: string): Uint8Array {
+/** A table with 1 at the codes of the letters. */
+export function byteTableOf(letters: string): Uint8Array {
   const table = new Uint8Array(256)
   for (const letter of letters) table[letter.charCodeAt(0)] = 1
   return table

@@ -105,7 +105,7 @@ export function startTrace(watchers: TraceWatchers, source: string | null): Watc
   }
 }
 
-function refuseWatch(status: number, reason: string): WatchDecision {
+export function refuseWatch(status: number, reason: string): WatchDecision {
   return { kind: 'refused', status, reason }
 }
 

@@ -8,7 +8,8 @@ import { compileExpression } from '../../expressions/compile.ts'
 import { CelError } from '../../expressions/expression-errors.ts'
 import type { EventWriter } from '../../text/sse-output.ts'
 import { WholeEventBuffer } from '../../text/sse-reader.ts'
-import type { StartTrace, WatchDecision } from '../../trace/trace-watchers.ts'
+import { refuseWatch } from '../../trace/trace-watchers.ts'
+import type { StartTrace } from '../../trace/trace-watchers.ts'
 import type { WorkerEndpoints } from '../worker-messages.ts'
 import type { WorkerSet } from './ask-workers.ts'
 
@@ -41,12 +42,12 @@ export class AggregatedTrace {
       if (source !== null) compileExpression(source, 'trace')
     } catch (error) {
       if (!(error instanceof CelError)) throw error
-      return refuseTrace(400, `invalid expression: ${error.message}`)
+      return refuseWatch(400, `invalid expression: ${error.message}`)
     }
     if (this.count >= this.#maxWatchers) {
       this.#refusals.count('maxWatchers', this.#maxWatchers)
       const reason = `${this.count} wait already (config.trace.maxWatchers)`
-      return refuseTrace(503, `too many watchers: ${reason}`)
+      return refuseWatch(503, `too many watchers: ${reason}`)
     }
     return { kind: 'granted', open: (out) => this.#begin(out, source) }
   }
@@ -181,10 +182,6 @@ class TraceWatcher {
   #isChosen(trace: WorkerTrace): boolean {
     return this.#state === 'passing' && [...this.#traces.values()].includes(trace)
   }
-}
-
-function refuseTrace(status: number, reason: string): WatchDecision {
-  return { kind: 'refused', status, reason }
 }
 
 export interface WorkerTraceOwner {
