@@ -226,6 +226,7 @@ export class Gateway {
       connectDurations,
       decisions,
       refusalCounts: this.refusals.counts,
+      resources: this.#plan.config.resources,
     })
   }
 

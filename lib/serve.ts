@@ -69,6 +69,7 @@ export class RequestPipeline implements ExchangeHandler {
       const listener = listeners?.find(exchange.request.authority)
       if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
       exchange.choice.listenerKey = listener.key
+      exchange.choice.gatewayNamespace = listener.gatewayNamespace
       exchange.usePolicies(listener.policies)
       exchange.trace?.recordPolicies('gateway', listener.describePolicies())
       enforce(exchange, listener.policies, () => this.#chooseRoute(exchange, listener))

@@ -92,24 +92,25 @@ class ConfigDumpBuilder {
     return { listeners, inlinePolicies: this.#policies(policies, []) }
   }
 
-  #bind({ port, address, listeners, name, limits }: GatewayConfig): unknown {
+  #bind(gateway: GatewayConfig): unknown {
+    const { port, address, listeners, limits } = gateway
     return {
       key: bindKeyOf(port),
       address: formatAddress({ host: address, port }),
       protocol: listeners.some(({ tls }) => tls !== null) ? 'tls' : 'http',
       tunnelProtocol: 'direct',
       mode: 'standard',
-      listeners: describeByKey(listeners, (listener) => this.#listener(listener, name)),
+      listeners: describeByKey(listeners, (listener) => this.#listener(listener, gateway)),
       inlinePolicies: this.#policies({}, limits),
     }
   }
 
-  #listener(listener: ListenerConfig, gatewayName: string): unknown {
+  #listener(listener: ListenerConfig, gateway: GatewayConfig): unknown {
     const { key, name, hostname, protocol, tls, policies, routes } = listener
     return {
       key,
-      gatewayName,
-      gatewayNamespace: 'default',
+      gatewayName: gateway.name,
+      gatewayNamespace: gateway.namespace,
       listenerName: name,
       hostname,
       protocol: tls === null ? protocol : { [protocol]: this.#parts.formatTls(tls) },
@@ -119,11 +120,11 @@ class ConfigDumpBuilder {
   }
 
   #route(route: RouteConfig): unknown {
-    const { key, name, hostnames, matches, backends, policies, limits } = route
+    const { key, name, namespace, hostnames, matches, backends, policies, limits } = route
     return {
       key,
       name,
-      namespace: 'default',
+      namespace,
       hostnames,
       matches: matches.map((match) => this.#parts.formatMatch(match)),
       backends: backends.map((backend) => ({ weight: backend.weight, backend: backend.key })),

@@ -2,7 +2,9 @@
 
 import { FileDescriptors } from '../core/descriptors.ts'
 import { bytesInFlight } from '../core/byte-budgets.ts'
+import type { PolicyResource } from '../config/backend-types.ts'
 import type { DecisionCounts } from '../config/limit-status.ts'
+import { countResourceStates } from '../config/policy-resources.ts'
 import type {
   MetricFamily,
   Histogram,
@@ -20,6 +22,8 @@ export interface MetricSources {
   readonly connectDurations: Readonly<Record<string, Histogram>>
   /** Refusals by the limit that was reached. */
   readonly refusalCounts: ReadonlyMap<string, number>
+  /** Policy resources of the configuration in use. */
+  readonly resources: readonly PolicyResource[]
   /** Decisions of local limits and of rate limit services, by name. */
   readonly decisions: readonly (readonly [labels: MetricLabels, decisions: DecisionCounts])[]
 }
@@ -27,7 +31,7 @@ export interface MetricSources {
 type NumberSeriesList = readonly MetricSeries[]
 
 export function collectMetricFamilies(sources: MetricSources): MetricFamily[] {
-  const { settled, live, connectDurations, decisions, refusalCounts } = sources
+  const { settled, live, connectDurations, decisions, refusalCounts, resources } = sources
   return [
     ...settled,
     ...connectionFamilies([...live.listeners, ...live.closedListeners]),
@@ -69,6 +73,7 @@ export function collectMetricFamilies(sources: MetricSources): MetricFamily[] {
         [{ ...labels, decision: 'failed' }, failed] as const,
       ]),
     },
+    policyFamily(resources),
     ...bucketFamilies(live.limits),
     gaugeFamily('remembered_tokens', 'Verified tokens in the cache', [[{}, live.tokens]]),
     gaugeFamily('trace_watchers', 'Clients that wait for the trace of a request', [
@@ -91,6 +96,15 @@ export function refusedFamily(refused: ReadonlyMap<string, number>): MetricFamil
     'refused_total',
     'Connections and requests refused because a limit was reached, by limit',
     [...refused].map(([limit, count]) => [{ limit }, count]),
+  )
+}
+
+/** The same in every process. */
+export function policyFamily(resources: readonly PolicyResource[]): MetricFamily {
+  return gaugeFamily(
+    'policies',
+    'Policy resources, by state',
+    Object.entries(countResourceStates(resources)).map(([state, count]) => [{ state }, count]),
   )
 }
 

@@ -103,6 +103,7 @@ interface LoggingConfig {
 /** One port and its listeners. */
 export interface GatewayConfig {
   readonly name: string
+  readonly namespace: string
   readonly port: number
   readonly address: string
   /** All listeners of a port use one protocol and differ by hostname. */
@@ -136,9 +137,10 @@ export interface ListenerTls {
 
 /** A route on one listener; the same route on a second listener is a second RouteConfig with another key. */
 export interface RouteConfig {
-  /** `<listener key>/default/<name>` */
+  /** `<listener key>/<namespace>/<name>` */
   readonly key: string
   readonly name: string
+  readonly namespace: string
   /** Exact names or `*.suffix`, in lower case; an empty list matches any host. */
   readonly hostnames: readonly string[]
   /** At least one; the route matches if any of them matches. */

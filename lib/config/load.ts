@@ -5,7 +5,6 @@ import { nearest } from '../text/nearest-name.ts'
 import { checkNamedBackends } from './check/check-backends.ts'
 import { CheckContext } from './check/check-context.ts'
 import { checkGateways, checkPorts } from './check/check-gateways.ts'
-import type { GatewayDraft } from './check/check-gateways.ts'
 import {
   buildBackendLimits,
   buildLlmLimits,
@@ -22,9 +21,11 @@ import { readConfigInputs } from './config-files.ts'
 import type { ConfigInputs, ReadStdin } from './config-files.ts'
 import type { Config } from './config-types.ts'
 import { attachResources } from './policy-resources.ts'
+import type { ResourceTargets } from './policy-resources.ts'
 import { describeIssue, reportIssues } from './problem-texts.ts'
 import type { ProblemReporter } from './problem-texts.ts'
 import { CONFIG_DOCUMENT, splitConfigParts } from './shape/document-shapes.ts'
+import type { ConfigParts, TargetRef } from './shape/document-shapes.ts'
 import { parseSources } from './yaml-source.ts'
 import type { ConfigSource, EnvironmentVariables } from './yaml-source.ts'
 
@@ -99,13 +100,14 @@ function buildConfig(
   const context = main === undefined ? undefined : new CheckContext(main, problems, namedFiles)
   const draft = context === undefined ? undefined : checkMainDocument(context, problems, unenforced)
   problems.throwIfAny()
-  const { file: mainFile, files: referredFiles, gateways } = draft!
+  const { namespacedKinds, ...checked } = draft!
+  const { file: mainFile, files: referredFiles, gateways } = checked
   const otherFiles = files.filter((file) => file !== resolve(mainFile))
   const config = freezeDeep({
-    ...draft!,
+    ...checked,
     files: [...otherFiles, ...referredFiles],
     folders,
-    resources: attachResources(resources, gateways),
+    resources: attachResources(resources, { gateways, namespacedKinds }),
   })
   TEXTS_BY_CONFIG.set(config, { inputs, named: [...namedFiles] })
   return config
@@ -127,9 +129,7 @@ function readSources(
   }
 }
 
-interface ConfigDraft extends Omit<Config, 'resources'> {
-  readonly gateways: readonly GatewayDraft[]
-}
+interface ConfigDraft extends Omit<Config, 'resources' | 'gateways'>, ResourceTargets {}
 
 function checkMainDocument(
   context: CheckContext,
@@ -164,10 +164,23 @@ function checkMainDocument(
     llm: buildLlmLimits(parts.config ?? {}),
     wire: buildWireLimits(parts.frontendPolicies ?? {}),
     gateways,
+    namespacedKinds: findNamespacedKinds(parts),
     ui,
     places: context.places,
     warnings: [...context.warnings],
   }
+}
+
+function findNamespacedKinds({
+  routes,
+  gateways,
+}: ConfigParts): ResourceTargets['namespacedKinds'] {
+  const setsNamespace = (shape: { readonly namespace?: unknown } | undefined): boolean =>
+    shape?.namespace !== undefined
+  const kinds = new Set<TargetRef['kind']>()
+  if (routes.some(setsNamespace)) kinds.add('HTTPRoute')
+  if ([...gateways.values()].some(setsNamespace)) kinds.add('Gateway')
+  return kinds
 }
 
 /** Freezes plain objects and arrays recursively; instances of classes are left as they are. */

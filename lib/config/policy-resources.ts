@@ -2,23 +2,34 @@
 // An invalid resource does not stop the process: its status names the reason.
 
 import { buildLimit } from './check/check-limits.ts'
-import { NAMESPACE } from './check/check-routes.ts'
+import { DEFAULT_NAMESPACE } from './check/check-gateways.ts'
 import type { GatewayDraft } from './check/check-gateways.ts'
 import { ConfigError, ConfigProblems } from './config-error.ts'
 import { nearest } from '../text/nearest-name.ts'
 import { POLICY_RESOURCE } from './shape/document-shapes.ts'
 import type { ResourceShape, TargetRef } from './shape/document-shapes.ts'
-import type { PolicyAncestor, PolicyCondition, PolicyResource } from './backend-types.ts'
-import type { LimitConfig } from './policy-types.ts'
+import type {
+  AncestorRef,
+  PolicyAncestor,
+  PolicyCondition,
+  PolicyResource,
+} from './backend-types.ts'
 import type { ConfigSource } from './yaml-source.ts'
 import { reportIssues, describeIssue } from './problem-texts.ts'
 import type { ProblemReporter } from './problem-texts.ts'
 
 const GROUP = 'gateway.networking.k8s.io'
 
+/** The routes and gateways that policy resources can be attached to. */
+export interface ResourceTargets {
+  readonly gateways: readonly GatewayDraft[]
+  /** The kinds of which the configuration sets a namespace; targets of other kinds are found by name alone. */
+  readonly namespacedKinds: ReadonlySet<TargetRef['kind']>
+}
+
 export function attachResources(
   sources: readonly ConfigSource[],
-  gateways: readonly GatewayDraft[],
+  targets: ResourceTargets,
 ): PolicyResource[] {
   const names = new Set<string>()
   return sources.map((source) => {
@@ -38,22 +49,63 @@ export function attachResources(
       return refuseResource(source, joinProblems(problems))
     }
     names.add(full)
-    return attachResource(source, shape.data, gateways)
+    return attachResource(source, shape.data, targets)
   })
 }
 
-/** Problems of policy resources that are refused, partially valid or not attached, one line each. */
-export function describeResourceProblems(resources: readonly PolicyResource[]): string[] {
+/** A resource that is refused or not attached limits nothing, which is an error; a partially valid one is a warning. */
+export interface ResourceProblem {
+  readonly level: 'error' | 'warn'
+  readonly event: 'policy refused' | 'policy not attached' | 'policy partially valid'
+  readonly policy: string
+  readonly message: string
+}
+
+const PROBLEM_EVENTS: Readonly<Record<string, ResourceProblem['event']>> = {
+  Invalid: 'policy refused',
+  TargetNotFound: 'policy not attached',
+  PartiallyValid: 'policy partially valid',
+}
+
+/** The problems of all resources, each once. */
+export function listResourceProblems(resources: readonly PolicyResource[]): ResourceProblem[] {
   return resources.flatMap((resource) => {
-    // A resource that is not accepted is never attached, so NotAccepted adds nothing.
-    const conditions = resource.status.ancestors
-      .flatMap((ancestor) => ancestor.conditions)
-      .filter(({ status, reason }) => status === 'False' || reason === 'PartiallyValid')
-      .filter(({ reason }) => reason !== 'NotAccepted')
-    const messages = new Set(conditions.map(({ message }) => message))
-    const name = `GatewayPolicy ${resourceNameOf(resource)}`
-    return [...messages].map((message) => `${name}: ${message.replaceAll('\n', '; ')}`)
+    const found = new Map<string, ResourceProblem>()
+    for (const { conditions } of resource.status.ancestors)
+      for (const { status, reason, message: text } of conditions) {
+        const event = PROBLEM_EVENTS[reason]
+        if (event === undefined) continue
+        const message = text.replaceAll('\n', '; ')
+        const level = status === 'True' ? 'warn' : 'error'
+        found.set(message, { level, event, policy: resourceNameOf(resource), message })
+      }
+    return [...found.values()]
   })
+}
+
+/** The same problems as texts, one line each. */
+export function describeResourceProblems(resources: readonly PolicyResource[]): string[] {
+  return listResourceProblems(resources).map(
+    ({ policy, message }) => `GatewayPolicy ${policy}: ${message}`,
+  )
+}
+
+type PolicyState = 'attached' | 'not_attached' | 'refused'
+
+/** The number of resources in each state; a resource with one missing target is not attached. */
+export function countResourceStates(
+  resources: readonly PolicyResource[],
+): Readonly<Record<PolicyState, number>> {
+  const counts = { attached: 0, not_attached: 0, refused: 0 }
+  for (const { status } of resources) {
+    const reasons = status.ancestors.flatMap(({ conditions }) =>
+      conditions.map(({ reason }) => reason),
+    )
+    if (reasons.includes('Invalid')) counts.refused++
+    else if (reasons.includes('TargetNotFound')) counts.not_attached++
+    else counts.attached++
+  }
+  return counts
 }
 
 export function resourceNameOf({ metadata }: Pick<PolicyResource, 'metadata'>): string {
@@ -67,7 +119,7 @@ function joinProblems(problems: ConfigProblems): string {
 function attachResource(
   source: ConfigSource,
   shape: ResourceShape,
-  gateways: readonly GatewayDraft[],
+  targets: ResourceTargets,
 ): PolicyResource {
   const { metadata, spec } = shape
   const problems = new ConfigProblems()
@@ -87,45 +139,56 @@ function attachResource(
     ? buildCondition('Accepted', 'True', 'Accepted', 'Policy accepted')
     : buildCondition('Accepted', 'True', 'PartiallyValid', joinProblems(problems))
   const ancestors = spec.targetRefs.map((ref, at): PolicyAncestor => {
-    const lists = findLimitLists(ref, metadata.namespace, gateways)
-    for (const list of lists) list.push(...limits)
+    const { group = GROUP, kind, name } = ref
+    const namespace = targets.namespacedKinds.has(kind) ? metadata.namespace : null
+    const found = listTargets(kind, targets).filter(
+      (one) => one.name === name && (namespace === null || one.namespace === namespace),
+    )
+    // A route on several listeners has one list.
+    for (const list of new Set(found.map((one) => one.limits))) list.push(...limits)
+    const ancestorRef = { group, kind, name, namespace: metadata.namespace }
     const missing = source.problemAt(
       ['spec', 'targetRefs', at, 'name'],
-      describeMissingTarget(ref, metadata.namespace, gateways),
+      describeMissingTarget(ref, namespace, targets),
     )
     const attached =
-      lists.size > 0
-        ? buildCondition('Attached', 'True', 'Attached', 'Attached to all targets')
+      found.length > 0
+        ? buildCondition('Attached', 'True', 'Attached', describeAttachment(ancestorRef, namespace))
         : buildCondition('Attached', 'False', 'TargetNotFound', new ConfigError([missing]).message)
-    const { group = GROUP, kind, name } = ref
-    const ancestorRef = { group, kind, name, namespace: metadata.namespace }
     return { ancestorRef, conditions: [accepted, attached] }
   })
   return describeResource(source, ancestors)
 }
 
-/** The limit lists of all routes or gateways with the name of the target; a route on several listeners has one list. */
-function findLimitLists(
-  ref: TargetRef,
-  namespace: string,
-  gateways: readonly GatewayDraft[],
-): Set<LimitConfig[]> {
-  if (namespace !== NAMESPACE) return new Set()
-  if (ref.kind === 'Gateway')
-    return new Set(gateways.filter(({ name }) => name === ref.name).map(({ limits }) => limits))
-  const routes = gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
-  return new Set(routes.filter(({ name }) => name === ref.name).map(({ limits }) => limits))
+type ResourceTarget = Pick<GatewayDraft, 'name' | 'namespace' | 'limits'>
+
+function listTargets(
+  kind: TargetRef['kind'],
+  { gateways }: ResourceTargets,
+): readonly ResourceTarget[] {
+  if (kind === 'Gateway') return gateways
+  return gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
+}
+
+const KIND_NAMES = { HTTPRoute: 'route', Gateway: 'gateway' } as const
+
+/** `namespace` is null when targets are found by name alone. */
+function describeAttachment(ref: AncestorRef, namespace: string | null): string {
+  if (namespace !== null || ref.namespace === DEFAULT_NAMESPACE) return 'Attached to all targets'
+  return `Attached to all targets by name: no ${KIND_NAMES[ref.kind]} sets a namespace`
 }
 
 function describeMissingTarget(
   { kind, name }: TargetRef,
-  namespace: string,
-  gateways: readonly GatewayDraft[],
+  namespace: string | null,
+  targets: ResourceTargets,
 ): string {
-  if (namespace !== NAMESPACE)
-    return `no ${kind} ${namespace}/${name}, all routes and gateways are in namespace '${NAMESPACE}'`
-  const routes = gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
-  const known = kind === 'Gateway' ? gateways : routes
+  const known = listTargets(kind, targets)
+  const namespaces = new Set(known.filter((one) => one.name === name).map((one) => one.namespace))
+  if (namespaces.size > 0) {
+    const others = [...namespaces].map((one) => `'${one}'`).join(', ')
+    return `no ${kind} named '${name}' in namespace '${namespace}', it is in ${others}`
+  }
   const suggestion = nearest(
     name,
     known.map((one) => one.name),
@@ -164,7 +227,7 @@ function describeResource(
     kind: 'GatewayPolicy',
     metadata: {
       name: typeof name === 'string' ? name : null,
-      namespace: typeof namespace === 'string' ? namespace : NAMESPACE,
+      namespace: typeof namespace === 'string' ? namespace : DEFAULT_NAMESPACE,
     },
     spec: spec ?? null,
     status: { ancestors },

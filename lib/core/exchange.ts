@@ -41,6 +41,7 @@ const NO_HEADERS: readonly (readonly [name: string, value: string])[] = []
 class Choice {
   /** Empty until a listener is chosen. */
   listenerKey = ''
+  gatewayNamespace = 'default'
   /** Empty until a route is chosen. */
   routeKey = ''
   /** The path prefix that the route matched, for policies that replace it. */

@@ -156,9 +156,10 @@ export class ProxyView {
   }
 
   get gateway(): object | undefined {
-    const name = this.#exchange.choice.listenerKey.split('/')[1]
+    const { listenerKey, gatewayNamespace: namespace } = this.#exchange.choice
+    const name = listenerKey.split('/')[1]
     if (name === undefined) return undefined
-    return new FACT_VIEWS.ProxyGateway({ namespace: 'default', name })
+    return new FACT_VIEWS.ProxyGateway({ namespace, name })
   }
 
   get listener(): object | undefined {

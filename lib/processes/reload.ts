@@ -6,7 +6,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { selectStartOnlyConfig } from '../config/start-only-config.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { ConfigRefusal } from '../config/config-error.ts'
-import { describeResourceProblems } from '../config/policy-resources.ts'
 import type { Config } from '../config/config-types.ts'
 import { FileWatcher, FILE_POLL_MS } from '../config/watch-files.ts'
 import { errorMessageOf } from '../core/errors.ts'
@@ -14,6 +13,7 @@ import type { Log } from '../core/log.ts'
 import { redactTarget } from '../text/redaction.ts'
 import { CoalescedTask } from '../core/scheduling.ts'
 import type { Mutex } from '../core/scheduling.ts'
+import { logConfigProblems } from './start-options.ts'
 
 /** A gateway in one process, or all workers together. */
 export interface Reloadable {
@@ -108,8 +108,7 @@ export class Reloader {
     const { generation } = this.#gateway.plan
     const fields = ['reason', reason, 'generation', generation]
     this.#log.write('info', 'config', 'reloaded config', fields)
-    for (const message of [...config.warnings, ...describeResourceProblems(config.resources)])
-      this.#log.write('warn', 'config', message, [])
+    logConfigProblems(config, this.#log)
   }
 
   #refuse(error: unknown, reason: string): void {

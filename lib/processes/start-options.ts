@@ -2,7 +2,7 @@
 
 import { resolveAddresses } from '../config/check/check-process.ts'
 import { QUICKSTART_FILE, formatQuickstartHints } from '../config/quickstart.ts'
-import { describeResourceProblems } from '../config/policy-resources.ts'
+import { listResourceProblems } from '../config/policy-resources.ts'
 import type { Config } from '../config/config-types.ts'
 import type { Log } from '../core/log.ts'
 
@@ -28,10 +28,16 @@ export function loadStartConfig(start: StartOptions): LoadedConfig {
   return { config: start.load(), readAt }
 }
 
-export function logLoadedConfig({ file, warnings, resources }: Config, log: Log): void {
-  log.write('info', 'gateway', 'loaded config', ['file', file, 'generation', 1])
-  for (const message of [...warnings, ...describeResourceProblems(resources)])
-    log.write('warn', 'config', message, [])
+export function logLoadedConfig(config: Config, log: Log): void {
+  log.write('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
+  logConfigProblems(config, log)
+}
+
+/** Logs what is probably a mistake in a configuration that is in use. */
+export function logConfigProblems({ warnings, resources }: Config, log: Log): void {
+  for (const message of warnings) log.write('warn', 'config', message, [])
+  for (const { level, event, policy, message } of listResourceProblems(resources))
+    log.write(level, 'config', event, ['policy', policy, 'problem', message])
 }
 
 /** Prints the quickstart hints after all log lines so far. */

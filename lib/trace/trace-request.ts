@@ -99,14 +99,15 @@ function envState({ podName, namespace, gateway }: EnvView): StateFields {
 }
 
 /** Keys are `gateway/<gateway>[/<listener>]` and `<listener key>/<namespace>/<route>`. */
-function proxyState({ choice: { listenerKey: listener, routeKey: route } }: Exchange): StateFields {
+function proxyState({ choice }: Exchange): StateFields {
+  const { listenerKey: listener, routeKey: route } = choice
   if (listener === '') return {}
   const [, gateway = '', name] = listener.split('/')
   const isOwn = route.startsWith(`${listener}/`)
   const [namespace, ...rest] = route.slice(listener.length + 1).split('/')
   return {
     proxy: {
-      gateway: { namespace: 'default', name: gateway },
+      gateway: { namespace: choice.gatewayNamespace, name: gateway },
       ...(name !== undefined && { listener: { name } }),
       ...(isOwn && { route: { namespace, name: rest.join('/'), kind: 'HTTPRoute' } }),
     },

@@ -72,6 +72,22 @@ test('connections to backends while they are open, and the time to connect', asy
   assert.ok(seconds !== undefined && seconds > 0)
 })
 
+test('policy resources, by state', async () => {
+  const resource = (name: string, target: string, limit: string): string => `---
+apiVersion: a/v1alpha1
+kind: GatewayPolicy
+metadata: { name: ${name} }
+spec: { targetRefs: [{ kind: HTTPRoute, name: ${target} }], traffic: { rateLimit: { local: [${limit}] } } }
+`
+  const limit = '{ requests: 9, unit: Hours }'
+  const gateway = await stage.gateway(
+    `routes: [{ name: only, policies: { directResponse: { status: 204 } } }]
+${resource('a', 'only', limit)}${resource('b', 'onyl', limit)}${resource('c', 'only', '{ requests: 9 }')}`,
+  )
+  const countOf = (state: string): unknown => valueIn(gateway, 'policies', { state })
+  assert.equal([countOf('attached'), countOf('not_attached'), countOf('refused')], [1, 1, 1])
+})
+
 test('the operation of LLM requests, by their path', async () => {
   const embeddings = answers.json(bytesOf('embeddings.json').toString())
   const { gateway } = await staged(stage, {}, answers.json(chatOf(3, 3)), embeddings)

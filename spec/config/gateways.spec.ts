@@ -35,7 +35,7 @@ function refusals(text: string): string[] {
 gateways('have one listener by default', () => {
   const [gateway] = configOf('gateways: { web: { port: 3000 } }').gateways
   const { listeners, ...rest } = gateway!
-  assert.equal(rest, { name: 'web', port: 3000, address: '::', limits: [] })
+  assert.equal(rest, { name: 'web', namespace: 'default', port: 3000, address: '::', limits: [] })
   const { policies, ...listener } = listeners[0]!
   const names = { key: 'gateway/web', name: 'web', hostname: '' }
   assert.equal(listener, { ...names, protocol: 'HTTP', tls: null, routes: [] })
@@ -143,11 +143,11 @@ gateways('refuse a minimum TLS version above the maximum', () => {
   )
 })
 
-gateways('allow only port and address next to listeners', () => {
+gateways('allow only port, address and namespace next to listeners', () => {
   const text = `gateways: { a: { port: 1, protocol: HTTPS, ${TLS}, listeners: [{}] } }`
   assert.equal(refusals(text), [
-    '1:27: gateways.a.protocol: got protocol next to listeners, expected only port and address',
-    '1:44: gateways.a.tls: got tls next to listeners, expected only port and address',
+    '1:27: gateways.a.protocol: got protocol next to listeners, expected only port, address and namespace',
+    '1:44: gateways.a.tls: got tls next to listeners, expected only port, address and namespace',
   ])
   assert.equal(refusals('gateways: { a: { port: 1, listeners: [] } }'), [
     '1:38: gateways.a.listeners: got an empty list, expected at least one entry',

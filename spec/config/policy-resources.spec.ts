@@ -1,6 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Config } from '../../lib/config/config-types.ts'
+import { listResourceProblems } from '../../lib/config/policy-resources.ts'
 import { configOf, problemsOf } from '../support/config.ts'
 
 const MAIN = `gateways: { web: { port: 1 }, other: { port: 2 } }
@@ -129,8 +130,55 @@ resources('are attached to existing targets even if another target is missing', 
   )
   assert.match(first!, "no HTTPRoute named 'apii', did you mean 'api'?")
   assert.is(second, ACCEPTED)
-  const elsewhere = resource(ROUTE).replace('namespace: default', 'namespace: prod')
-  assert.match(statusOf(configOf(MAIN + elsewhere))[0]!, /Attached False .*in namespace 'default'/)
+})
+
+const inProd = (refs: string): string =>
+  resource(refs).replace('namespace: default', 'namespace: prod')
+
+resources('attach by name if no target sets a namespace, and the status says so', () => {
+  const config = configOf(MAIN + inProd(`${ROUTE}, ${GATEWAY}`))
+  const message = (kind: string) =>
+    `Accepted True Policy accepted; Attached True Attached to all targets by name: no ${kind} sets a namespace`
+  assert.equal(statusOf(config), [message('route'), message('gateway')])
+  assert.is(config.gateways[0]!.limits.length, 1)
+  assert.is(config.gateways[0]!.listeners[0]!.routes[0]!.limits.length, 1)
+})
+
+resources('attach within their namespace if targets set namespaces', () => {
+  const text = `gateways: { web: { port: 1, namespace: prod }, other: { port: 2 } }
+routes:
+- { name: api, namespace: prod, gateways: web, backends: [{ host: "a:1" }] }
+- { name: api, gateways: web, matches: [{ path: { exact: /x } }], backends: [{ host: "a:1" }] }
+`
+  const config = configOf(text + inProd(`${ROUTE}, ${GATEWAY}`))
+  assert.equal(statusOf(config), [ACCEPTED, ACCEPTED])
+  const [gateway] = config.gateways
+  assert.equal([gateway!.namespace, gateway!.limits.length], ['prod', 1])
+  assert.equal(
+    gateway!.listeners[0]!.routes.map(({ key, limits }) => [key, limits.length]),
+    [
+      ['gateway/web/prod/api', 1],
+      ['gateway/web/default/api', 0],
+    ],
+  )
+})
+
+resources('do not attach to targets of another namespace, not even of the default one', () => {
+  const text = MAIN.replace('name: api,', 'name: api, namespace: default,')
+  const config = configOf(text + inProd(`${ROUTE}, ${GATEWAY}`))
+  const [route, gateway] = statusOf(config)
+  assert.match(route!, 'Attached False c.yaml:8:')
+  assert.match(route!, "no HTTPRoute named 'api' in namespace 'prod', it is in 'default'")
+  assert.match(gateway!, 'Attached True')
+  assert.equal(config.gateways[0]!.listeners[0]!.routes[0]!.limits, [])
+  assert.equal(
+    listResourceProblems(config.resources).map(({ level, event, policy }) => [
+      level,
+      event,
+      policy,
+    ]),
+    [['error', 'policy not attached', 'prod/p']],
+  )
 })
 
 resources('with a duplicate name are refused', () => {

@@ -121,7 +121,7 @@ source('refuses an alias without an anchor', () => {
 
 source('accepts an alias to its own parent without recursion', () => {
   assert.equal(problemsOf('gateways: &g { a: *g }'), [
-    "c.yaml:1:16: gateways.a.a: unknown field 'a', expected one of 'port', 'address', 'protocol', 'tls', 'listeners', 'cors', 'jwtAuth', 'basicAuth', 'apiKey', 'authorization', 'transformations'",
+    "c.yaml:1:16: gateways.a.a: unknown field 'a', expected one of 'port', 'address', 'namespace', 'protocol', 'tls', 'listeners', 'cors', 'jwtAuth', 'basicAuth', 'apiKey', 'authorization', 'transformations'",
     'c.yaml:1:19: gateways.a.port is required',
   ])
 })

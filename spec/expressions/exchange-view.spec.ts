@@ -106,6 +106,8 @@ views('shows listener and route once they are chosen', () => {
   assert.is(outcome('proxy.route.kind'), 'HTTPRoute')
   assert.is(outcome('proxy.bind', { bind: 'bind/3000' }), 'bind/3000')
   const from = exchange()
+  from.choice.gatewayNamespace = 'prod'
+  assert.is(outcome('proxy.gateway.namespace', {}, from), 'prod')
   from.choice.listenerKey = from.choice.routeKey = ''
   for (const field of ['gateway.name', 'listener.name', 'route.name'])
     assert.is(outcome(`proxy.${field}`, {}, from), 'fault no_such_key')

@@ -26,6 +26,9 @@ export interface GatewayDraft extends GatewayConfig {
   readonly limits: LimitConfig[]
 }
 
+/** The namespace of routes and gateways that set none. */
+export const DEFAULT_NAMESPACE = 'default'
+
 /** All addresses, IPv6 and IPv4. */
 export const ANY_ADDRESS = '::'
 
@@ -38,10 +41,10 @@ export function checkGateways(
     if (!/^[^/\s]+$/.test(name))
       context.problem(['gateways', name], 'expected a name without slashes and spaces', 'key')
     if (shape === undefined) continue
-    const { port, address = ANY_ADDRESS } = shape
+    const { port, address = ANY_ADDRESS, namespace = DEFAULT_NAMESPACE } = shape
     context.recordPlace(bindKeyOf(port), ['gateways', name])
     const listeners = checkListeners(context, name, shape)
-    gateways.push({ name, port, address, listeners, limits: [] })
+    gateways.push({ name, namespace, port, address, listeners, limits: [] })
   }
   return gateways
 }
@@ -71,12 +74,12 @@ function checkListeners(context: CheckContext, name: string, shape: GatewayShape
   const { listeners } = shape
   if (listeners === undefined)
     return [checkListener(context, path, shape, { key: `gateway/${name}`, name })]
-  const { port: _port, address: _address, listeners: _listeners, ...others } = shape
+  const others = { ...shape, namespace: undefined, port: undefined, address: undefined }
   for (const [field, value] of Object.entries(others))
-    if (value !== undefined)
+    if (value !== undefined && field !== 'listeners')
       context.problem(
         [...path, field],
-        `got ${field} next to listeners, expected only port and address`,
+        `got ${field} next to listeners, expected only port, address and namespace`,
         'key',
       )
   const drafts = listeners.map((listener, index) => {

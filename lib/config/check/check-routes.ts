@@ -5,7 +5,7 @@ import { ANY_REQUEST } from '../shape/document-shapes.ts'
 import type { RouteShape } from '../shape/document-shapes.ts'
 import type { RouteMatch, RoutePolicies } from '../config-types.ts'
 import { refuseUnusedAiPolicy } from './check-llm.ts'
-import { DEFAULT_GATEWAY, resolveListeners } from './check-gateways.ts'
+import { DEFAULT_GATEWAY, DEFAULT_NAMESPACE, resolveListeners } from './check-gateways.ts'
 import type { AttachmentTargets, ListenerDraft, RouteDraft } from './check-gateways.ts'
 import { checkBackend } from './check-backends.ts'
 import type { NamedBackends, UnattachedBackend } from './check-backends.ts'
@@ -14,12 +14,10 @@ import { checkPolicyLevels, warnAboutUnsetIdentity } from './check-policy-use.ts
 import { checkLimits, refuseTokenLimits } from './check-limits.ts'
 import { checkPolicies, checkPrefixes } from './check-policies.ts'
 
-/** The namespace of all routes; route keys contain it. */
-export const NAMESPACE = 'default'
-
 /** A route before it is attached to a listener. */
 export interface UnattachedRoute {
   readonly name: string
+  readonly namespace: string
   readonly hostnames: readonly string[]
   readonly matches: readonly RouteMatch[]
   readonly policies: RoutePolicies
@@ -82,6 +80,7 @@ function checkRoute(
     refuseUnusedAiPolicy(context, [...policiesPath, 'ai'], policies.ai, 'others')
   return {
     name: shape.name ?? `route${path[1]}`,
+    namespace: shape.namespace ?? DEFAULT_NAMESPACE,
     hostnames,
     matches,
     policies,
@@ -96,7 +95,7 @@ export function attachRoute(
   path: ConfigPath,
   { backends, ...route }: UnattachedRoute,
   listener: ListenerDraft,
-  key = `${listener.key}/${NAMESPACE}/${route.name}`,
+  key = `${listener.key}/${route.namespace}/${route.name}`,
 ): void {
   const active = [listener.policies, route.policies]
   checkPolicyLevels(context, [...path, 'policies'], route.policies, listener)

@@ -6,7 +6,12 @@ import type { ConfigParts } from '../shape/document-shapes.ts'
 import type { PoliciesShape } from '../shape/policy-shapes.ts'
 import { ANY_REQUEST } from '../shape/document-shapes.ts'
 import { checkLlm, refuseUnusedAiPolicy } from './check-llm.ts'
-import { ANY_ADDRESS, DEFAULT_GATEWAY, resolveListeners } from './check-gateways.ts'
+import {
+  ANY_ADDRESS,
+  DEFAULT_GATEWAY,
+  DEFAULT_NAMESPACE,
+  resolveListeners,
+} from './check-gateways.ts'
 import type { AttachmentTargets, GatewayDraft, ListenerDraft } from './check-gateways.ts'
 import type { UnattachedBackend } from './check-backends.ts'
 import type { CheckContext } from './check-context.ts'
@@ -87,7 +92,8 @@ function attachSection(
   attachRoute(context, path, route, listener, route.name)
   const sectionPort = port ?? SECTIONS[name].port
   context.recordPlace(bindKeyOf(sectionPort), path)
-  return { name, port: sectionPort, address, listeners: [listener], limits: [] }
+  const listeners = [listener]
+  return { name, namespace: DEFAULT_NAMESPACE, port: sectionPort, address, listeners, limits: [] }
 }
 
 function buildSectionListener(context: CheckContext, name: SectionName): ListenerDraft {
@@ -110,6 +116,7 @@ function buildSectionRoute(
   refuseUnusedAiPolicy(context, [...path, 'ai'], policies.ai, name === 'llm' ? 'llm' : 'others')
   return {
     name: `${name}:default`,
+    namespace: DEFAULT_NAMESPACE,
     hostnames: [],
     matches: [ANY_REQUEST],
     policies,

@@ -19,6 +19,7 @@ import {
   createRemoteTokenLimitPolicy,
 } from '../../enforce/limit/remote-limit.ts'
 import type { RateLimitService, RateLimitServices } from '../../enforce/limit/rate-limit-service.ts'
+import { DEFAULT_NAMESPACE } from '../check/check-gateways.ts'
 import type { TokenLimiting } from './plan-llm.ts'
 
 /** A gateway with limits that count the requests of all its routes together. */
@@ -47,13 +48,14 @@ export class LimitPlanner {
   }
 
   planRoute(
-    { name, limits, policies: { remoteRateLimit } }: RouteConfig,
+    { name, namespace, limits, policies: { remoteRateLimit } }: RouteConfig,
     gateway: GatewayLimitScope,
   ): RouteLimits {
     const gatewayRules = gateway.limits.map((limit) =>
       this.#ruleFor(`gateway/${gateway.name}`, limit),
     )
-    const routeRules = limits.map((limit) => this.#ruleFor(`route/${name}`, limit))
+    const owner = `route/${namespace === DEFAULT_NAMESPACE ? '' : `${namespace}/`}${name}`
+    const routeRules = limits.map((limit) => this.#ruleFor(owner, limit))
     const rules = [...gatewayRules, ...routeRules]
     const tokens = rules.filter(({ config }) => config.counts === 'tokens')
     const policies: Policy[] = []

@@ -76,6 +76,7 @@ export interface PlannedBackend {
 
 export interface PlannedListener {
   readonly key: string
+  readonly gatewayNamespace: string
   readonly hostname: string
   /** Enforced before a route is chosen. */
   readonly policies: readonly Policy[]
@@ -202,6 +203,7 @@ class Planner {
     const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
     return {
       key,
+      gatewayNamespace: gateway.namespace,
       hostname,
       policies,
       describePolicies: () => this.#formatter.formatFields({ ...listener.policies }),

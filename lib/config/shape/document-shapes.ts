@@ -67,6 +67,10 @@ const LISTENER = z.strictObject({
 const GATEWAY = z.strictObject({
   port: listenPort.describe('Port to listen on; 0 picks a free port.'),
   address: ipAddress.optional().describe('IP address to listen on.').meta({ preset: '::' }),
+  namespace: keySegment
+    .optional()
+    .describe('Namespace of the gateway; a GatewayPolicy attaches within its own namespace.')
+    .meta({ preset: 'default' }),
   protocol: protocol.optional(),
   tls: TLS.optional(),
   listeners: z
@@ -201,6 +205,10 @@ const ROUTE = z.strictObject({
   name: keySegment
     .optional()
     .describe('Name of the route, unique on a listener; the default is `route<index>`.'),
+  namespace: keySegment
+    .optional()
+    .describe('Namespace of the route; a GatewayPolicy attaches within its own namespace.')
+    .meta({ preset: 'default' }),
   gateways: gatewayNames
     .optional()
     .describe(
@@ -224,7 +232,7 @@ const ROUTE = z.strictObject({
     .min(1)
     .optional()
     .describe('Backends of the route, selected by weight.'),
-  ...unsupportedFields('namespace', 'ruleName'),
+  ...unsupportedFields('ruleName'),
 })
 
 export type RouteShape = z.output<typeof ROUTE>
@@ -333,7 +341,7 @@ export const POLICY_RESOURCE = z
       name: nonEmptyText.describe('Name of the resource.'),
       namespace: nonEmptyText
         .default('default')
-        .describe('Namespace of the resource and of its targets.'),
+        .describe('Namespace of the resource and of its targets, if the targets set namespaces.'),
     }),
     spec: z.strictObject({
       targetRefs: z

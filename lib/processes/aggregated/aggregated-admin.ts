@@ -20,6 +20,7 @@ import {
   counterFamily,
   gaugeFamily,
   processFamilies,
+  policyFamily,
   refusedFamily,
 } from '../../admin/metric-sources.ts'
 import {
@@ -291,7 +292,7 @@ export class AggregatedAdmin {
   }
 
   #ownMetrics(): string {
-    const { wanted, restarts, limitCounts } = this.#options
+    const { wanted, restarts, limitCounts, inForce } = this.#options
     return formatMetrics([
       gaugeFamily('workers', 'Worker processes', [
         [{ state: 'wanted' }, wanted()],
@@ -303,6 +304,7 @@ export class AggregatedAdmin {
       gaugeFamily('trace_watchers', 'Clients that wait for the trace of a request', [
         [{}, this.#trace.count],
       ]),
+      policyFamily(inForce().config.resources),
       ...bucketFamilies(limitCounts()),
       ...processFamilies(),
     ])
