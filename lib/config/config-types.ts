@@ -77,6 +77,8 @@ export interface ProcessConfig {
   readonly terminationDeadline: number
   /** Maximum bytes of each body in a trace. */
   readonly maxTracedBytes: number
+  /** Names of members and form fields whose values a trace does not show. */
+  readonly redactBodies: readonly string[]
   /** Maximum number of concurrent trace watchers. */
   readonly maxWatchers: number
   /** Maximum number of concurrent event streams of the web UI. */

@@ -41,7 +41,8 @@ export class ConfigFormatter {
   readonly #sensitive: SensitiveHeaders
 
   constructor(sensitiveHeaders: readonly string[]) {
-    this.#sensitive = { headers: sensitiveHeaderNames(sensitiveHeaders) }
+    // A trace shows cookies of backends; a cookie in the configuration may be shared by all clients.
+    this.#sensitive = { headers: sensitiveHeaderNames(['set-cookie', ...sensitiveHeaders]) }
   }
 
   /** `name` is the field that contains the value. */
@@ -247,7 +248,8 @@ export class ConfigPartFormatter {
   /** The section `config`. */
   formatProcess(config: Config, { admin, stats, readiness }: AdminAddresses): ShownFields {
     const { workers, terminationDeadline, logging, sensitiveHeaders } = config.process
-    const { maxTracedBytes, maxWatchers, maxBytesInFlight, maxKeys, maxReaders } = config.process
+    const { maxTracedBytes, maxWatchers, redactBodies } = config.process
+    const { maxBytesInFlight, maxKeys, maxReaders } = config.process
     const { backend, mcp, llm } = config
     return this.formatter.formatFields({
       file: config.file,
@@ -257,7 +259,7 @@ export class ConfigPartFormatter {
       readinessAddr: formatAdminAddress(readiness),
       logging,
       sensitiveHeaders,
-      trace: { maxBodyBytes: maxTracedBytes, maxWatchers },
+      trace: { maxBodyBytes: maxTracedBytes, maxWatchers, redactBodies },
       maxBytesInFlight,
       rateLimit: { maxKeys },
       ui: { maxReaders },

@@ -57,7 +57,7 @@ export interface BodySnapshotEvent {
   /** Length of the whole body. */
   readonly bytes: number
   readonly truncated?: true
-  /** Base64, without credentials. */
+  /** Base64 of the exact bytes, without secrets that the gateway added and `config.trace.redactBodies`. */
   readonly body: string
   readonly arrivals: readonly ChunkArrival[] | undefined
   /** How many parts each arrival represents, if more than one. */
@@ -194,6 +194,8 @@ export interface CallTrace {
 /** The trace of one request. Every exchange that is not traced has null instead. */
 export interface Trace {
   emit(message: TraceMessage, details?: EventDetails): void
+  /** The gateway added this secret to what it sent: the trace does not show it, also where a backend returns it. */
+  addSecret(text: string): void
   snapshotRequest(stage: RequestStage): void
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void
   /** Records the policies of a phase; `effective` is shown unchanged and must not contain a secret. */

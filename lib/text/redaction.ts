@@ -25,6 +25,8 @@ const FORM_END = /[&\r\n]/g
 const FORM = /^\s{0,16}[^={}"<>\s]{1,1024}=/
 /** A JSON member with a string, array or object; in JSON that is a string in other JSON, quotes have backslashes. */
 const MEMBER = /"([^"]{1,128})"\s*:\s*(?:(\\*)"|[[{])/g
+/** The same, or with a number, `true` or `false`. */
+const ANY_MEMBER = /"([^"]{1,128})"\s*:\s*(?:(\\*)"|([[{]|-?\d[-+.\deE]*|true|false))/g
 /** The bytes that structure an array or an object. */
 const MARK = /["[\]{}]/g
 const OPENING = new Set(['[', '{'])
@@ -47,16 +49,32 @@ export function redactTexts(value: unknown): unknown {
 /** Removes credentials from a URL or path; `names` are parameters that are always secret. */
 export function redactTarget(text: string, names = NO_SECRET_NAMES): string {
   const shown = text.replace(USER_INFO, `://${REDACTED}@`)
-  return redactOrWithhold(() => redactParameters(shown, PARAMETER_END, names))
+  return redactOrWithhold(() =>
+    redactParameters(shown, PARAMETER_END, (name) => isSecretName(name, names)),
+  )
 }
 
-/** Removes the values of secret names from a body. A compressed body stays unchanged. */
-export function redactBody(bytes: Buffer, names = NO_SECRET_NAMES): Buffer {
+/** Removes the values of names that look like those of secrets from a body of the configuration. */
+export function redactBody(bytes: Buffer): Buffer {
   const text = bytes.toString('latin1')
-  if (names.size === 0 && !HINT.test(text)) return bytes
-  const shown = redactOrWithhold(() => redactMembers(redactFormBody(text, names), names))
+  if (!HINT.test(text)) return bytes
+  const isSecret: IsSecretName = (name) => isSecretName(name, NO_SECRET_NAMES)
+  const shown = redactOrWithhold(() => redactMembers(redactFormBody(text, isSecret)))
   return shown === text ? bytes : Buffer.from(shown, 'latin1')
 }
+
+/** Removes the whole values of these JSON members and form fields from a body; letter case does not matter. */
+export function redactBodyMembers(bytes: Buffer, members: readonly string[]): Buffer {
+  const text = bytes.toString('latin1')
+  const names = new Set(members.map((name) => Buffer.from(name).toString('latin1').toLowerCase()))
+  const isListed: IsSecretName = (name) => names.has(decodeParameterName(name).toLowerCase())
+  const shown = redactOrWithhold(() =>
+    redactListedMembers(redactFormBody(text, isListed), (name) => names.has(name.toLowerCase())),
+  )
+  return shown === text ? bytes : Buffer.from(shown, 'latin1')
+}
+
+type IsSecretName = (name: string) => boolean
 
 class TooManyNames extends Error {}
 
@@ -90,14 +108,14 @@ class SecretNameCache {
   }
 }
 
-function redactFormBody(text: string, names: ReadonlySet<string>): string {
-  if (text.startsWith('--')) return redactMultipart(text, names)
+function redactFormBody(text: string, isSecret: IsSecretName): string {
+  if (text.startsWith('--')) return redactMultipart(text, isSecret)
   if (!FORM.test(text)) return text
-  return redactParameters(`&${text}`, FORM_END, names).slice(1)
+  return redactParameters(`&${text}`, FORM_END, isSecret).slice(1)
 }
 
-function redactParameters(text: string, end: RegExp, names: ReadonlySet<string>): string {
-  const secretNames = new SecretNameCache((name) => isSecretName(name, names))
+function redactParameters(text: string, end: RegExp, isSecret: IsSecretName): string {
+  const secretNames = new SecretNameCache(isSecret)
   return redactMatches(text, PARAMETER, ([, name], from) => {
     if (!secretNames.isSecret(name!)) return null
     end.lastIndex = from
@@ -105,8 +123,10 @@ function redactParameters(text: string, end: RegExp, names: ReadonlySet<string>)
   })
 }
 
-function redactMembers(text: string, names: ReadonlySet<string>): string {
-  const secretNames = new SecretNameCache((name) => isSecretName(unescapeMemberName(name), names))
+function redactMembers(text: string): string {
+  const secretNames = new SecretNameCache((name) =>
+    isSecretName(unescapeMemberName(name), NO_SECRET_NAMES),
+  )
   const groups = new SecretNameCache((name) => SECRET_GROUP_NAME.test(unescapeMemberName(name)))
   return redactMatches(text, MEMBER, ([, name, slashes], from) => {
     if (slashes === undefined) {
@@ -116,6 +136,22 @@ function redactMembers(text: string, names: ReadonlySet<string>): string {
     if (!secretNames.isSecret(name!)) return null
     const to = findTextEnd(text, from, slashes.length)
     return to > from ? singleSpan(from, to) : null
+  })
+}
+
+/** Replaces the values of listed members: a number, an array or an object, too, becomes a string. */
+function redactListedMembers(text: string, isListed: IsSecretName): string {
+  const listed = new SecretNameCache((name) => isListed(unescapeMemberName(name)))
+  return redactMatches(text, ANY_MEMBER, ([, name, slashes, value = ''], from) => {
+    if (!listed.isSecret(name!)) return null
+    if (slashes !== undefined) {
+      const to = findTextEnd(text, from, slashes.length)
+      return to > from ? singleSpan(from, to) : null
+    }
+    const escapes = /\\*$/.exec(name!)![0]
+    const to = OPENING.has(value) ? findGroupTexts(text, from, escapes.length).to : from
+    const shown = `${escapes}"${REDACTED}${escapes}"`
+    return { hidden: [[from - value.length, to]], to, shown }
   })
 }
 
@@ -158,8 +194,8 @@ function isSchemaText(name: string, text: string, start: number, end: number): b
   return DESCRIBING.has(name) && !text.slice(start, end).includes('\\')
 }
 
-function redactMultipart(text: string, names: ReadonlySet<string>): string {
-  const secretNames = new SecretNameCache((name) => isSecretName(name, names))
+function redactMultipart(text: string, isSecret: IsSecretName): string {
+  const secretNames = new SecretNameCache(isSecret)
   return redactMatches(text, PART, ([, name], at) => {
     if (!secretNames.isSecret(name!)) return null
     const head = text.slice(at, at + MAX_PART_HEAD).indexOf('\r\n\r\n')
@@ -174,6 +210,8 @@ function redactMultipart(text: string, names: ReadonlySet<string>): string {
 interface RedactionSpans {
   readonly hidden: readonly (readonly [number, number])[]
   readonly to: number
+  /** Shown instead of each range; `<redacted>` if absent. */
+  readonly shown?: string
 }
 
 /** The ranges to hide after a match; null for none. */
@@ -194,7 +232,7 @@ function redactMatches(text: string, pattern: RegExp, find: FindRedaction): stri
     const found = find(match, pattern.lastIndex)
     if (found === null) continue
     for (const [from, to] of found.hidden) {
-      shown.push(text.slice(shownTo, from), REDACTED)
+      shown.push(text.slice(shownTo, from), found.shown ?? REDACTED)
       shownTo = to
     }
     pattern.lastIndex = found.to
@@ -223,7 +261,6 @@ const SENSITIVE_HEADERS = [
   'authorization',
   'proxy-authorization',
   'cookie',
-  'set-cookie',
   'x-api-key',
   'api-key',
   'x-goog-api-key',
@@ -273,12 +310,12 @@ export function isSecretHeader(name: string, { headers }: Pick<SecretNames, 'hea
 export function redactHeaders(
   fields: Iterable<readonly [name: string, value: string]>,
   names: Pick<SecretNames, 'headers'>,
-  redactOther: (value: string) => string,
+  redactOther: (value: string, name: string) => string,
 ): Record<string, string | readonly string[]> {
   const redacted = new Map<string, string[]>()
   for (const [name, value] of fields) {
     const values = redacted.get(name) ?? []
-    values.push(isSecretHeader(name, names) ? REDACTED : redactOther(value))
+    values.push(isSecretHeader(name, names) ? REDACTED : redactOther(value, name))
     redacted.set(name, values)
   }
   return Object.fromEntries(

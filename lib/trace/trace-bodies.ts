@@ -1,9 +1,11 @@
 // Copies of bodies for a trace, up to a bound, and the times at which their parts arrived.
 
+import zlib from 'node:zlib'
 import type { BodySnapshotEvent, BodyStage, ChunkArrival } from '../core/trace-events.ts'
 import type { Outcome, Tap } from '../core/types.ts'
 import { ByteBuffer } from '../text/byte-buffer.ts'
-import { redactBody } from '../text/redaction.ts'
+import type { KnownSecrets } from '../text/known-secrets.ts'
+import { redactBodyMembers } from '../text/redaction.ts'
 
 export class BodyCopy implements Tap {
   readonly #maxBytes: number
@@ -34,16 +36,25 @@ export class BodyCopy implements Tap {
     this.#done(this)
   }
 
-  /** Takes the copied bytes; the copy is empty afterwards. `names` are those of secret parameters. */
-  snapshot(stage: BodyStage, names?: ReadonlySet<string>): BodySnapshot {
-    const options = { names, arrivals: this.#arrivals }
+  /** Takes the copied bytes; the copy is empty afterwards. */
+  snapshot(stage: BodyStage, redaction?: BodyRedaction): BodySnapshot {
+    const options = { redaction, arrivals: this.#arrivals }
     return new BodySnapshot(stage, this.#copy.take(), this.#bytes, options)
   }
 }
 
+/** What is not shown of a body. */
+export interface BodyRedaction {
+  /** config.trace.redactBodies. */
+  readonly members: readonly string[]
+  /** The secrets that the gateway added to the request. */
+  readonly secrets: KnownSecrets
+  /** The Content-Encoding of the body; empty for none. */
+  readonly coding: string
+}
+
 interface BodySnapshotOptions {
-  /** Names of secret parameters. */
-  readonly names?: ReadonlySet<string> | undefined
+  readonly redaction?: BodyRedaction | undefined
   readonly arrivals?: ArrivalLog | null
 }
 
@@ -56,7 +67,7 @@ export class BodySnapshot implements BodySnapshotEvent {
   readonly truncated?: true
   readonly #copy: Buffer
   readonly #options: BodySnapshotOptions
-  /** The copy without credentials. */
+  /** The copy without secrets. */
   #redacted: Buffer | null = null
 
   constructor(stage: BodyStage, copy: Buffer, bytes: number, options: BodySnapshotOptions = {}) {
@@ -67,7 +78,7 @@ export class BodySnapshot implements BodySnapshotEvent {
     if (copy.length < bytes) this.truncated = true
   }
 
-  /** Base64, without credentials. */
+  /** Base64 of the exact bytes, except for what `BodyRedaction` names. */
   get body(): string {
     return this.#redact().toString('base64')
   }
@@ -90,7 +101,68 @@ export class BodySnapshot implements BodySnapshotEvent {
   }
 
   #redact(): Buffer {
-    return (this.#redacted ??= redactBody(this.#copy, this.#options.names))
+    const { redaction } = this.#options
+    const end = this.truncated === true ? 'truncated' : 'whole'
+    return (this.#redacted ??=
+      redaction === undefined ? this.#copy : redactBodyCopy(this.#copy, end, redaction))
+  }
+}
+
+type BodyEnd = 'whole' | 'truncated'
+
+function redactBodyCopy(copy: Buffer, end: BodyEnd, redaction: BodyRedaction): Buffer {
+  const { members, secrets, coding } = redaction
+  if (members.length === 0 && secrets.isEmpty) return copy
+  const redact = (bytes: Buffer): Buffer => {
+    const redacted = members.length === 0 ? bytes : redactBodyMembers(bytes, members)
+    return secrets.redactBytes(redacted, end)
+  }
+  if (coding === '') return redact(copy)
+  // A part of a compressed body cannot be replaced.
+  const decoded = decodeBody(copy, coding)
+  if (decoded === null) return Buffer.from(`<redacted: ${coding} was not decoded>`)
+  const isShown = redact(copy) === copy && redact(decoded) === decoded
+  return isShown ? copy : Buffer.from(`<redacted: a secret in ${coding}>`)
+}
+
+/** Bytes that a compressed body may have when it is decoded to be searched. */
+const MAX_DECODED_BYTES = 33_554_432
+
+const DEFLATE = { finishFlush: zlib.constants.Z_SYNC_FLUSH, maxOutputLength: MAX_DECODED_BYTES }
+const BROTLI = {
+  finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH,
+  maxOutputLength: MAX_DECODED_BYTES,
+}
+// Node has zstd since 22.15; the type definitions are those of Node 20.
+const { zstdDecompressSync } = zlib as {
+  zstdDecompressSync?: (bytes: Buffer, options: object) => Buffer
+}
+
+const DECODE: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+  gzip: (bytes) => zlib.gunzipSync(bytes, DEFLATE),
+  'x-gzip': (bytes) => zlib.gunzipSync(bytes, DEFLATE),
+  deflate: (bytes) => inflateEither(bytes),
+  br: (bytes) => zlib.brotliDecompressSync(bytes, BROTLI),
+  ...(zstdDecompressSync !== undefined && {
+    zstd: (bytes: Buffer) => zstdDecompressSync(bytes, { maxOutputLength: MAX_DECODED_BYTES }),
+  }),
+}
+
+/** Null if the coding is unknown, or the bytes are invalid or too long. */
+function decodeBody(bytes: Buffer, coding: string): Buffer | null {
+  try {
+    return DECODE[coding]?.(bytes) ?? null
+  } catch {
+    return null
+  }
+}
+
+/** Some servers send `deflate` without the zlib header. */
+function inflateEither(bytes: Buffer): Buffer {
+  try {
+    return zlib.inflateSync(bytes, DEFLATE)
+  } catch {
+    return zlib.inflateRawSync(bytes, DEFLATE)
   }
 }
 

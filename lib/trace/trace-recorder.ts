@@ -23,10 +23,12 @@ import type { Allowance, Tap } from '../core/types.ts'
 import type { Expression } from '../expressions/compile.ts'
 import { ExpressionView } from '../expressions/exchange-view.ts'
 import type { AuthorizationRule } from '../expressions/rules.ts'
+import { KnownSecrets } from '../text/known-secrets.ts'
 import { isSecretHeader, REDACTED, redactReason } from '../text/redaction.ts'
 import type { SecretNames } from '../text/redaction.ts'
 import { BodyCopy } from './trace-bodies.ts'
-import { describeRequestState, RedactionCache } from './trace-request.ts'
+import type { BodyRedaction } from './trace-bodies.ts'
+import { AddedCredentials, describeRequestState, RedactionCache } from './trace-request.ts'
 import type { TraceSettings } from './trace-request.ts'
 
 /** Receives the events of a trace; never slows the request down. */
@@ -41,6 +43,9 @@ export class TraceRecorder implements Trace, TracedCallOwner {
   readonly #reader: TraceReader
   readonly #settings: TraceSettings
   readonly #redaction: RedactionCache
+  /** Secrets that the gateway added to the request: a backend may return them. */
+  readonly #secrets = new KnownSecrets()
+  readonly #credentials: AddedCredentials
   readonly #policies: PolicyRecorder
   /** Calls to backends in their order; those in progress have no end yet. */
   readonly #calls = new Set<TracedCall>()
@@ -55,7 +60,8 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     this.#exchange = exchange
     this.#reader = reader
     this.#settings = settings
-    this.#redaction = new RedactionCache(settings.secretNames)
+    this.#redaction = new RedactionCache(settings.secretNames, this.#secrets)
+    this.#credentials = new AddedCredentials(exchange.request, this.#redaction, this.#secrets)
     this.#policies = new PolicyRecorder(() => this.#requestState())
   }
 
@@ -65,6 +71,20 @@ export class TraceRecorder implements Trace, TracedCallOwner {
 
   get secretNames(): SecretNames {
     return this.#settings.secretNames
+  }
+
+  addSecret(text: string): void {
+    this.#secrets.add(text)
+  }
+
+  redactionOf(coding: string | undefined): BodyRedaction {
+    const { redactBodies: members } = this.#settings
+    const name = coding?.trim().toLowerCase() ?? ''
+    return { members, secrets: this.#secrets, coding: name === 'identity' ? '' : name }
+  }
+
+  redactError(text: string): string {
+    return this.#secrets.redactText(redactReason(text))
   }
 
   emit(message: TraceMessage, { severity = 'info', since = 0, scope }: EventDetails = {}): void {
@@ -190,9 +210,11 @@ export class TraceRecorder implements Trace, TracedCallOwner {
   startCall(target: string, sent: SentRequest, scope?: TraceScope): TracedCall {
     // The call of a previous attempt has ended.
     if (scope === undefined) this.#closeCall('abandoned')
+    const request = sent.request ?? this.#exchange.request
+    this.#credentials.find(request)
     const state = this.#requestState(sent)
     this.emit({ type: 'requestSnapshot', stage: 'final request', requestState: state }, { scope })
-    const call = new TracedCall(this, target, scope)
+    const call = new TracedCall(this, target, scope, request.get('content-encoding'))
     this.#calls.add(call)
     if (scope === undefined) this.#clientCall = call
     return call
@@ -212,7 +234,8 @@ export class TraceRecorder implements Trace, TracedCallOwner {
   /** Copies the response body as it passes, and emits the copy when the body has ended. */
   tapResponseBody(): Tap {
     const done = (copy: BodyCopy): void => {
-      const snapshot = copy.snapshot('response', this.secretNames.parameters)
+      const coding = this.#exchange.response.reply?.head.get('content-encoding')
+      const snapshot = copy.snapshot('response', this.redactionOf(coding))
       if (snapshot.bytes > 0) this.emit(snapshot)
     }
     this.#responseCopy = new BodyCopy(this.maxBodyBytes, done, this.#exchange.startedAt)
@@ -233,7 +256,8 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     this.#responseCopy?.end(outcome)
     const code = status === 0 ? null : status
     const severity = severityOf(code, reason)
-    this.emit({ type: 'requestFinished', status: code, error: reason }, { severity })
+    const shown = reason === null ? null : this.#secrets.redactText(reason)
+    this.emit({ type: 'requestFinished', status: code, error: shown }, { severity })
     this.#state = 'finished'
     this.#reader.onFinished()
   }
@@ -314,7 +338,9 @@ class PolicyRecorder {
 
 interface TracedCallOwner {
   readonly maxBodyBytes: number
-  readonly secretNames: SecretNames
+  /** `coding` is the Content-Encoding of the body. */
+  redactionOf(coding: string | undefined): BodyRedaction
+  redactError(text: string): string
   emit(
     message: TraceMessage,
     more: { severity?: TraceSeverity; since?: number; scope?: TraceScope },
@@ -333,11 +359,11 @@ class TracedCall implements CallTrace {
   readonly #owner: TracedCallOwner
   readonly #copy: BodyCopy
 
-  constructor(owner: TracedCallOwner, target: string, scope: TraceScope) {
+  constructor(owner: TracedCallOwner, target: string, scope: TraceScope, coding?: string) {
     this.scope = scope
     this.#owner = owner
     this.#copy = new BodyCopy(owner.maxBodyBytes, (copy) => {
-      const snapshot = copy.snapshot('final request', owner.secretNames.parameters)
+      const snapshot = copy.snapshot('final request', owner.redactionOf(coding))
       if (snapshot.bytes > 0) owner.emit(snapshot, { scope })
     })
     owner.emit({ type: 'backendCallStart', target }, { scope })
@@ -385,7 +411,7 @@ class TracedCall implements CallTrace {
     // After a response the rest of the body may still be sent; after a failure nothing is.
     if (error !== null) this.#copy.end('complete')
     // The text may come from a client or a target.
-    const redacted = error === null ? null : redactReason(error)
+    const redacted = error === null ? null : this.#owner.redactError(error)
     const message = { type: 'backendCallResult', status, error: redacted } as const
     this.#owner.emit(message, { severity, since: startedAt, scope })
   }

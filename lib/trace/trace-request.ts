@@ -4,12 +4,15 @@ import type { Config } from '../config/config-types.ts'
 import { ConfigFormatter } from '../config/show.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Claims, LlmFacts } from '../core/facts.ts'
-import type { HeaderFields } from '../core/head.ts'
+import type { HeaderFields, RequestHead } from '../core/head.ts'
 import type { SentRequest } from '../core/trace-events.ts'
 import { EnvView } from '../expressions/exchange-view.ts'
 import { celToJson } from '../expressions/json-values.ts'
+import type { KnownSecrets } from '../text/known-secrets.ts'
 import {
   isSecretGroup,
+  isSecretHeader,
+  isSecretParameter,
   isSecretSetting,
   REDACTED,
   redactHeaders,
@@ -124,26 +127,31 @@ const MAX_CACHED = 256
 export class RedactionCache implements SecretNames {
   readonly headers: ReadonlySet<string>
   readonly parameters: ReadonlySet<string>
+  readonly #secrets: KnownSecrets
   readonly #targets = new Map<string, string>()
   readonly #values = new Map<string, string>()
 
-  constructor({ headers, parameters }: SecretNames) {
+  /** `secrets` are those that the gateway added to the request; more may be added later. */
+  constructor({ headers, parameters }: SecretNames, secrets: KnownSecrets) {
     this.headers = headers
     this.parameters = parameters
+    this.#secrets = secrets
   }
 
   redactHeaders(fields: HeaderFields): Record<string, string | readonly string[]> {
-    return redactHeaders(fields.entries(), this, (value) => this.redactValue(value))
+    return redactHeaders(fields.entries(), this, (value, name) => this.redactValue(value, name))
   }
 
   /** Redacts a path and query. */
   redactTarget(text: string): string {
-    return this.#cached(text, this.#targets, redactTarget)
+    return this.#secrets.redactText(this.#cached(text, this.#targets, redactTarget))
   }
 
   /** Redacts the value of a header whose name is not secret. */
-  redactValue(text: string): string {
-    return this.#cached(text, this.#values, redactValue)
+  redactValue(text: string, name = ''): string {
+    // Issue 18: a cookie that a backend sets is shown, unless `config.sensitiveHeaders` has its header.
+    const shown = name === 'set-cookie' ? text : this.#cached(text, this.#values, redactValue)
+    return this.#secrets.redactText(shown)
   }
 
   #cached(text: string, cache: Map<string, string>, redact: typeof redactTarget): string {
@@ -155,9 +163,40 @@ export class RedactionCache implements SecretNames {
   }
 }
 
+/** Finds the credentials in a request that the client did not send: the gateway added them. */
+export class AddedCredentials {
+  readonly #names: SecretNames
+  readonly #secrets: KnownSecrets
+  readonly #sentByClient: string
+
+  /** `received` is the request before any policy; what is found later is added to `secrets`. */
+  constructor(received: RequestHead, names: SecretNames, secrets: KnownSecrets) {
+    this.#names = names
+    this.#secrets = secrets
+    this.#sentByClient = [received.target, ...[...received.entries()].map(([, v]) => v)].join('\n')
+  }
+
+  find(sent: RequestHead): void {
+    for (const [name, value] of sent.entries())
+      if (isSecretHeader(name, this.#names)) this.#add(value)
+    for (const [name, value] of new URLSearchParams(sent.query))
+      if (this.#names.parameters.has(name) || isSecretParameter(name)) this.#add(value)
+  }
+
+  #add(value: string): void {
+    if (this.#sentByClient.includes(value)) return
+    this.#secrets.add(value.replace(SCHEME, ''))
+  }
+}
+
+/** What precedes a credential in a header. */
+const SCHEME = /^(?:bearer|basic|token|apikey|key) +/i
+
 /** What a trace may show, by the current configuration. */
 export interface TraceSettings {
   readonly secretNames: SecretNames
+  /** config.trace.redactBodies. */
+  readonly redactBodies: readonly string[]
   /** How values of the configuration are shown. */
   readonly formatter: ConfigFormatter
   /** Bytes copied of each body. */
@@ -178,7 +217,7 @@ export class TraceSettingsCache {
 }
 
 function buildTraceSettings(config: Config): TraceSettings {
-  const { sensitiveHeaders, maxTracedBytes } = config.process
+  const { sensitiveHeaders, maxTracedBytes, redactBodies } = config.process
   const headers: string[] = [...sensitiveHeaders]
   const parameters = new Set<string>()
   const addName: NoteCredentialName = (kind, name) => {
@@ -190,6 +229,7 @@ function buildTraceSettings(config: Config): TraceSettings {
     secretNames: { headers: sensitiveHeaderNames(headers), parameters },
     formatter: new ConfigFormatter(sensitiveHeaders),
     maxBodyBytes: maxTracedBytes,
+    redactBodies,
   }
 }
 

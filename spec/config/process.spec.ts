@@ -46,6 +46,7 @@ settings('have defaults', () => {
     sensitiveHeaders: [],
     terminationDeadline: TERMINATION_DEADLINE_MS,
     maxTracedBytes: MAX_TRACED_BODY_BYTES,
+    redactBodies: [],
     maxBytesInFlight: MAX_BYTES_IN_FLIGHT,
     maxKeys: MAX_LIMIT_KEYS,
     maxReaders: MAX_PAGE_STREAMS,

@@ -4,6 +4,7 @@ import {
   isSecretHeader,
   isSecretSetting,
   redactBody,
+  redactBodyMembers,
   redactLine,
   redactTarget,
   redactValue,
@@ -121,6 +122,36 @@ redact('hides header values that look like a credential', () => {
   for (const value of own) assert.is(redactValue(value), value)
 })
 
+redact('hides the whole values of the listed members and form fields, and nothing else', () => {
+  const names = ['password', 'PIN', 'straße']
+  const bodies: readonly [string, string][] = [
+    [
+      '{"password":"x","token":"y","api_key":"z"}',
+      '{"password":"<redacted>","token":"y","api_key":"z"}',
+    ],
+    ['{"Password" : "a\\"b" , "c":1}', '{"Password" : "<redacted>" , "c":1}'],
+    ['{"pin":1234,"b":-1}', '{"pin":"<redacted>","b":-1}'],
+    ['{"pin": true,"b":{"pin":-1.5e3}}', '{"pin": "<redacted>","b":{"pin":"<redacted>"}}'],
+    ['{"pin":null,"password":""}', '{"pin":null,"password":""}'],
+    ['{"password":{"a":["x",1],"b":"]}"},"c":"d"}', '{"password":"<redacted>","c":"d"}'],
+    ['{"pin":[1,2,[3]],"c":"d"}', '{"pin":"<redacted>","c":"d"}'],
+    ['{"straße":"x"}', '{"straße":"<redacted>"}'],
+    ['{"p\\u0069n":"x"}', '{"p\\u0069n":"<redacted>"}'],
+    ['{"t":"{\\"pin\\":1,\\"a\\":2}"}', '{"t":"{\\"pin\\":\\"<redacted>\\",\\"a\\":2}"}'],
+    ['a=b&password=x&token=y', 'a=b&password=<redacted>&token=y'],
+    ['data: {"pin":"x"}\n\n', 'data: {"pin":"<redacted>"}\n\n'],
+    ['{"password":"cut of', '{"password":"<redacted>'],
+    [
+      '--z\r\nContent-Disposition: form-data; name="pin"\r\n\r\nx\r\n--z--\r\n',
+      '--z\r\nContent-Disposition: form-data; name="pin"\r\n\r\n<redacted>\r\n--z--\r\n',
+    ],
+  ]
+  for (const [body, shown] of bodies)
+    assert.is(redactBodyMembers(Buffer.from(body), names).toString(), shown)
+  const bytes = Buffer.from('{"token":"x"}')
+  assert.is(redactBodyMembers(bytes, names), bytes)
+})
+
 redact('keeps bytes that are not text', () => {
   const bytes = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0x3d])
   assert.is(redactBody(bytes), bytes)
@@ -142,7 +173,7 @@ redact('hides headers whose names end like those of credentials', () => {
     assert.ok(isSecretHeader(name, hidden), name)
   const counts = ['x-ratelimit-remaining-tokens', 'x-author', 'x-session-count']
   const known = [...counts, 'x-content-hash', 'x-error-code', 'access-control-allow-credentials']
-  for (const name of ['accept', 'x-tokens', 'host', ...known])
+  for (const name of ['accept', 'x-tokens', 'host', 'set-cookie', ...known])
     assert.not.ok(isSecretHeader(name, hidden), name)
 })
 
@@ -186,7 +217,10 @@ redact('reads anything once, however long', () => {
     redactTarget(text)
     redactLine(text)
     redactValue(text)
-    for (const opening of OPENINGS) redactBody(Buffer.from(opening + text))
+    for (const opening of OPENINGS) {
+      redactBody(Buffer.from(opening + text))
+      redactBodyMembers(Buffer.from(opening + text), ['token', 'password'])
+    }
   }
   assert.ok(cpuMs() - before < MAX_MS)
 })

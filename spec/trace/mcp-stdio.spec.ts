@@ -238,13 +238,32 @@ trace('shows all calls of one request without sessions', async () => {
   ])
 })
 
-trace('redacts arguments with the name of a credential', async () => {
-  const [gateway, client] = await begin(stage)
+/** The arguments of a call as the trace shows them. */
+async function shownArguments(config: string, args: Json): Promise<unknown> {
+  const env = 'env: { API_TOKEN: planted-in-env, ROOT: /srv/data }'
+  const target = server('one').replace('stdio: {', `stdio: { ${env},`)
+  const [gateway, client] = await begin(stage, { targets: [target], config })
   const watched = TraceWatcher.at(gateway)
-  await (await client.call('echo', { text: 'hi', access_token: 'planted' })).whole()
+  await (await client.call('echo', args)).whole()
   await watched.all()
   const { params } = bodyIn(watched.messageOf('one: bodySnapshot final request'))
-  assert.equal((params as Json)['arguments'], { text: 'hi', access_token: '<redacted>' })
+  return (params as Json)['arguments']
+}
+
+trace('shows exact arguments', async () => {
+  const args = { text: '/srv/data', access_token: 'planted', password: { a: 'b' } }
+  assert.equal(await shownArguments('', args), args)
+})
+
+trace('redacts the arguments that the configuration names', async () => {
+  const config = 'trace: { redactBodies: [access_token] }'
+  const args = { text: 'hi', access_token: 'planted' }
+  assert.equal(await shownArguments(config, args), { text: 'hi', access_token: '<redacted>' })
+})
+
+trace('redacts a credential that the child has from its configuration', async () => {
+  const args = { text: 'it is planted-in-env' }
+  assert.equal(await shownArguments('', args), { text: 'it is <redacted>' })
 })
 
 trace.run()

@@ -21,16 +21,27 @@ const ADMIN_PATHS = [
 /** The topics of the page's event stream; each is sent at the start. */
 const TOPICS = ['runtime', 'logs', 'limits', 'mcp', 'config']
 
+/** `config.trace.redactBodies`: the members that have a planted secret of a client or backend. */
+const BODY_SECRETS = [
+  ...['password', 'client_secret', 'access_token', 'refresh_token', 'token', 'tokens'],
+  'credentials',
+]
+
+/** `exact`: without `config.trace.redactBodies`. */
+type PlantedBodies = 'redacted' | 'exact'
+
 export class Planted {
   readonly port: number
   /** Everything it emitted, except what is meant for the client. */
   emitted = ''
+  /** The traces alone, with their decoded bodies. */
+  traces = ''
   readonly #admin: number
   readonly #stats: number
   readonly #folder = new Folder()
   readonly #program: Program
 
-  private constructor(traffic: object, ports: readonly number[]) {
+  private constructor(traffic: object, bodies: PlantedBodies, ports: readonly number[]) {
     const [port, admin, stats] = ports as [number, number, number]
     this.port = port
     this.#admin = admin
@@ -40,7 +51,8 @@ export class Planted {
       statsAddr: `127.0.0.1:${stats}`,
       readinessAddr: 'off',
       logging: { level: 'trace' },
-      sensitiveHeaders: ['X-My-Secret'],
+      sensitiveHeaders: ['X-My-Secret', 'Set-Cookie'],
+      ...(bodies === 'redacted' && { trace: { redactBodies: BODY_SECRETS } }),
     }
     const gateways = { default: { port, address: '127.0.0.1' } }
     const file = this.#folder.write('c.json', JSON.stringify({ config, gateways, ...traffic }))
@@ -50,9 +62,9 @@ export class Planted {
     })
   }
 
-  static async start(traffic: object): Promise<Planted> {
+  static async start(traffic: object, bodies: PlantedBodies = 'redacted'): Promise<Planted> {
     const ports = [await freePort(), await freePort(), await freePort()]
-    const planted = new Planted(traffic, ports)
+    const planted = new Planted(traffic, bodies, ports)
     await planted.#program.prints(/started bind/)
     return planted
   }
@@ -61,7 +73,9 @@ export class Planted {
   async ask(body: string, options: LlmRequestOptions): Promise<LlmResponse> {
     const trace = textOf(await this.#watch())
     const response = await post(this, body, options)
-    this.emitted += decoded(await trace)
+    const shown = decoded(await trace)
+    this.traces += shown
+    this.emitted += shown
     if (response.status >= 400)
       this.emitted += `${JSON.stringify(response.headers)}\n${response.text}\n`
     return response

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { KnownSecrets } from '../../lib/text/known-secrets.ts'
 import { RedactionCache } from '../../lib/trace/trace-request.ts'
 
 /** Counts how many names are looked up. */
@@ -16,7 +17,7 @@ const texts = suite('redaction cache')
 
 texts('redacts a long text once', () => {
   const parameters = new CountingSet(['who'])
-  const cache = new RedactionCache({ headers: new Set(), parameters })
+  const cache = new RedactionCache({ headers: new Set(), parameters }, new KnownSecrets())
   const names = Array.from({ length: 100 }, (_, i) => `n${i}=1`).join('&')
   for (let i = 0; i < 3; i++) {
     assert.is(cache.redactTarget(`/?${names}&who=x`), `/?${names}&who=<redacted>`)

@@ -7,10 +7,11 @@ import { ProviderServer } from '../enforce/oauth/provider-server.ts'
 import { childFile } from '../support/children/child-file.ts'
 import { Stage } from '../support/gateway.ts'
 import { answers, chatOf, LlmBackend } from '../support/llm-backend.ts'
+import type { LlmAnswer } from '../support/llm-backend.ts'
 import { chatAsking } from '../support/llm/asking.ts'
 import { Signer } from '../support/signer.ts'
 import { Planted } from './planted.ts'
-import { all, HEADERS, judge, QUERY, S } from './planted-secrets.ts'
+import { all, HEADERS, judge, OWN_SECRETS, QUERY, S } from './planted-secrets.ts'
 
 const secrets = suite('secrets')
 const stage = new Stage()
@@ -182,16 +183,19 @@ const INITIALIZE = JSON.stringify({
 const MCP = { accept: 'application/json, text/event-stream', host: 'localhost' }
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-async function started(): Promise<[Planted, Places]> {
+async function started(bodies: 'redacted' | 'exact' = 'redacted'): Promise<[Planted, Places]> {
   const backend = stage.add(await LlmBackend.start(answers.fails(500)))
   const provider = stage.add(await ProviderServer.start())
   const signer = await Signer.make('ES256', 'k')
   const places = { backend, provider, signer }
   const gateway = stage.add(
-    await Planted.start({
-      ui: UI,
-      routes: [...httpRoutes(places), ...decidingRoutes(places), ...otherRoutes(places)],
-    }),
+    await Planted.start(
+      {
+        ui: UI,
+        routes: [...httpRoutes(places), ...decidingRoutes(places), ...otherRoutes(places)],
+      },
+      bodies,
+    ),
   )
   return [gateway, places]
 }
@@ -317,5 +321,50 @@ secrets(
     assert.match(emitted, /given [^\n]+ --header <redacted> <redacted>/)
   },
 )
+
+/** A backend that returns the credential of each request in its body, plain and encoded, and in a header. */
+const echo: LlmAnswer = ({ headers, target }, response) => {
+  const { authorization = '', 'x-backend-cred': cred = '', 'x-user-jwt': jwt = '' } = headers
+  const parts = [
+    authorization,
+    cred,
+    jwt,
+    target,
+    Buffer.from(`u:${authorization}`).toString('base64'),
+  ]
+  response.writeHead(401, {
+    'content-type': 'application/json',
+    'x-echo': `${authorization} ${String(cred)}`,
+  })
+  response.end(JSON.stringify({ error: `wrong: ${parts.join(' ')}`, password: 'shown in full' }))
+}
+
+secrets('that the gateway added are not in a trace of exact bodies that return them', async () => {
+  const [gateway, { backend, provider }] = await started('exact')
+  const own = new Map([...all].filter(([where]) => OWN_SECRETS.has(where)))
+  const ask = async (path: string, body = ''): Promise<string> => {
+    backend.answer(echo)
+    const { text } = await gateway.ask(body, {
+      path,
+      fields: path.startsWith('/key') ? {} : HEADERS,
+    })
+    return text
+  }
+  assert.match(await ask('/llm/v1/chat/completions', chatAsking()), S.llmKey)
+  assert.match(await ask(`/key?pass=${S.apiKey}`), S.backendKey)
+  assert.match(await ask('/asked?a=b'), S.queryKey)
+  assert.match(await ask('/set'), S.setJwt)
+  provider.says.set('POST /t1/oauth2/v2.0/token', {
+    status: 400,
+    body: JSON.stringify({ error: 'invalid_client', error_description: `not ${S.clientSecret}` }),
+  })
+  const token = '/.well-known/oauth-authorization-server/mcp/token'
+  const code = 'grant_type=authorization_code&client_id=abc&code=c&code_verifier=v'
+  const response = await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
+  assert.match(response.text, S.clientSecret)
+  judge(gateway.traces, own)
+  assert.match(gateway.traces, '"password":"shown in full"')
+  assert.match(gateway.traces, 'wrong: Bearer <redacted>')
+})
 
 secrets.run()

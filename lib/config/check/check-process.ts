@@ -44,6 +44,7 @@ export function buildProcessConfig(shape: ProcessShape): ProcessConfig {
     maxKeys: shape.rateLimit?.maxKeys ?? MAX_LIMIT_KEYS,
     maxWatchers: shape.trace?.maxWatchers ?? MAX_TRACE_WATCHERS,
     maxTracedBytes: shape.trace?.maxBodyBytes ?? MAX_TRACED_BODY_BYTES,
+    redactBodies: shape.trace?.redactBodies ?? [],
   }
 }
 

@@ -167,6 +167,12 @@ export const PROCESS = z
           'Maximum number of concurrent trace watchers.',
           COUNT,
         ),
+        redactBodies: z
+          .array(z.string().regex(/^[^"]{1,128}$/, 'expected a name of 1 to 128 characters'))
+          .optional()
+          .describe(
+            'Names of JSON members and form fields whose values are `<redacted>` in bodies of a trace. Without it a trace has exact bodies.',
+          ),
       })
       .optional(),
     ui: z

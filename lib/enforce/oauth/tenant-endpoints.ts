@@ -45,6 +45,7 @@ export async function relayTokenRequest(
   const parts = removeFormParts(parseForm(bytes.toString('latin1')), 'resource')
   const authorization = request.get('authorization')
   const secret = authorization === undefined ? selectClientSecret(parts, config) : null
+  if (secret !== null) exchange.trace?.addSecret(secret)
   const form =
     formatForm(parts) + (secret === null ? '' : `&client_secret=${encodeURIComponent(secret)}`)
   const headers = {

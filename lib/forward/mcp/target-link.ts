@@ -92,7 +92,9 @@ export class TracedMessage {
     return this.#call
   }
 
-  writtenToChild(bytes: Buffer): void {
+  /** `secrets` are the credentials that the child has from the gateway. */
+  writtenToChild(bytes: Buffer, secrets: readonly string[] = []): void {
+    for (const secret of secrets) this.#trace.addSecret(secret)
     const call = this.sentByHttp(this.#target, {})
     this.#childCall = call
     call.requestBodyTap.chunk(bytes, 0, bytes.length)

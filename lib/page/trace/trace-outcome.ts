@@ -92,7 +92,7 @@ function Curl(props: { readonly trace: KeptTrace }): VNode {
   return html`
     <div class="curl">
       <div class="row">
-        <span class="dim">The request as the client sent it, without secrets</span>
+        <span class="dim">The request as the client sent it, without credentials in headers</span>
         <${Copy} text=${found.command} />
       </div>
       <pre class="block" tabindex="0">${found.command}</pre>

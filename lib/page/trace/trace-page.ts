@@ -102,7 +102,7 @@ function About(): VNode {
     <${Empty} title="Follow one request, step by step.">
       <p>
         The selected route, the result of each policy, the request to the backend and its response,
-        with bodies and times. Secrets are not shown.
+        with exact bodies and times. Credentials in headers are not shown.
       </p>
       <p>Click the button and send a request, or drop a saved trace file here.</p>
     <//>

@@ -11,7 +11,7 @@ import { ChildTermination } from './end-child.ts'
 import type { GracePeriods } from './end-child.ts'
 import { LineSplitter } from './line-splitter.ts'
 import type { LineOwner } from './line-splitter.ts'
-import { ChildSecrets } from './start-child.ts'
+import { ChildSecrets, findChildCredentials } from './start-child.ts'
 import type { StartedProcess, StdioTarget } from './start-child.ts'
 
 /** Bytes that may wait in a child's stdin; above this, requests fail and notifications are dropped. */
@@ -52,6 +52,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
   exitCode: number | null = null
   exitSignal: NodeJS.Signals | null = null
   readonly #childOwner: ChildProcessOwner
+  readonly #config: StdioTarget
   readonly #process: StartedProcess
   readonly #termination: ChildTermination
   readonly #lines: LineSplitter
@@ -79,6 +80,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
     this.target = target.name
     this.pid = process.pid
     this.#childOwner = childOwner
+    this.#config = target
     this.#process = process
     this.#owner = owner
     this.label = owner.label
@@ -121,7 +123,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
     if (this.#owner === null) return
     const { bytes, number, traced } = message
     const { stdin } = this.#process
-    traced?.writtenToChild(bytes)
+    traced?.writtenToChild(bytes, findChildCredentials(this.#config))
     if (stdin.writableLength > MAX_STDIN_BYTES) return this.#refuse(message)
     const isFlushed = stdin.write(Buffer.concat([bytes, NEWLINE], bytes.length + 1))
     if (!isFlushed) this.#countUnread(stdin.writableLength)

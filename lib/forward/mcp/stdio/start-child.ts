@@ -96,6 +96,16 @@ export class ChildSecrets {
   }
 }
 
+/** The credentials that the gateway gives to a child, which must not be in a trace; plain words and paths are none. */
+export function findChildCredentials({ env, args }: Pick<StdioTarget, 'env' | 'args'>): string[] {
+  const envValues = Object.entries(env)
+    .map(([name, value]) => [name, value.reveal()] as const)
+    .filter(([name, value]) => isSecretParameter(name) || !isPlainName(value))
+    .map(([, value]) => value)
+  const parts = findHiddenArguments(args).flatMap(splitSecretParts)
+  return [...envValues, ...parts.filter((part) => !isPlainName(part))]
+}
+
 /** Splits `--name=value`, `NAME=value` and `Name: Scheme value`, as programs print the value alone. */
 function splitSecretParts(text: string): string[] {
   const [, value = ''] = /^[^=\s]{1,128}=([^]*)$/.exec(text) ?? []

@@ -1,0 +1,72 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { KnownSecrets, MAX_KNOWN_SECRETS } from '../../lib/text/known-secrets.ts'
+
+const known = suite('known secrets')
+
+function secretsOf(...values: string[]): KnownSecrets {
+  const secrets = new KnownSecrets()
+  for (const value of values) secrets.add(value)
+  return secrets
+}
+
+const KEY = 'sk-9"a/b+c d\\é~'
+
+known('are hidden as they are, in JSON, in URLs and in forms', () => {
+  const secrets = secretsOf(KEY)
+  const percent = encodeURIComponent(KEY)
+  const forms = [KEY, JSON.stringify(KEY).slice(1, -1), percent, percent.replaceAll('%20', '+')]
+  for (const form of [...forms, percent.replace(/%../g, (escape) => escape.toLowerCase())]) {
+    const bytes = Buffer.from(`a ${form} b ${form}`)
+    assert.is(secrets.redactBytes(bytes, 'whole').toString(), 'a <redacted> b <redacted>')
+  }
+  assert.is(secrets.redactText(`Bearer ${KEY}`), 'Bearer <redacted>')
+})
+
+known('are hidden in base64 after any number of other bytes', () => {
+  const secrets = secretsOf('topsecret123')
+  for (const before of ['', 'u', 'u:', 'me:'])
+    for (const after of ['', 'x', 'xy'])
+      for (const encoding of ['base64', 'base64url'] as const) {
+        const shown = secrets.redactText(
+          Buffer.from(before + 'topsecret123' + after).toString(encoding),
+        )
+        assert.match(shown, '<redacted>')
+        assert.not.match(Buffer.from(shown, encoding).toString('latin1'), 'secret')
+      }
+})
+
+known('that contain another one are hidden completely', () => {
+  assert.is(secretsOf('abcdef', 'abcdefgh').redactText('abcdefgh abcdef'), '<redacted> <redacted>')
+})
+
+known('are hidden where the copy of a body ends in the middle of them', () => {
+  const secrets = secretsOf('aaaaaaaab-secret')
+  const whole = 'x aaaaaaaab-secret'
+  for (let length = 8; length <= whole.length; length++) {
+    const bytes = Buffer.from(whole.slice(0, length))
+    assert.is(secrets.redactBytes(bytes, 'truncated').toString(), 'x <redacted>')
+  }
+  const part = Buffer.from('x aaaaaaaab')
+  assert.is(secrets.redactBytes(part, 'whole'), part)
+})
+
+known('leave all other bytes as they are', () => {
+  const bytes = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0x3d])
+  assert.is(secretsOf('topsecret').redactBytes(bytes, 'truncated'), bytes)
+  // Too short to be searched for.
+  assert.ok(secretsOf('short').isEmpty)
+})
+
+known('are bounded: with too many of them no body is shown', () => {
+  const secrets = new KnownSecrets()
+  for (let i = 0; i < MAX_KNOWN_SECRETS; i++) secrets.add(`secret ${i}`)
+  assert.is(secrets.redactBytes(Buffer.from('a'), 'whole').toString(), 'a')
+  secrets.add('one more')
+  assert.is(
+    secrets.redactBytes(Buffer.from('a'), 'whole').toString(),
+    '<redacted: too many secrets>',
+  )
+})
+
+known.run()
