@@ -10,6 +10,7 @@ import type { SessionView } from '../../core/runtime-types.ts'
 import { limitList } from '../../core/runtime-views.ts'
 import type { McpGroupView } from '../../core/runtime-views.ts'
 import type { Log } from '../../core/log.ts'
+import type { Secret } from '../../text/secret.ts'
 import type { Sweeper } from '../../core/sweeper.ts'
 import type { RpcMessage } from './json-rpc.ts'
 import type { SessionClient, McpSessionOwner } from './session/session.ts'
@@ -79,6 +80,8 @@ export class McpGroup implements McpSessionOwner {
   readonly refusals: RefusalCounter
   /** Whether any target is reached by HTTP and so gets client headers. */
   readonly isRemote: boolean
+  /** Credentials that the gateway sends to the targets. */
+  readonly secrets: readonly Secret[]
   readonly #context: McpGroupContext
   readonly #sessions = new Map<string, McpSession>()
   /** Why a target is down, by its name; cleared when the target responds. */
@@ -99,6 +102,11 @@ export class McpGroup implements McpSessionOwner {
     const names = config.targets.map(({ name }) => name)
     this.names = new ItemNames(config.prefixMode, names)
     this.childrenPerSession = config.targets.filter(({ kind }) => kind === 'stdio').length
+    this.secrets = config.targets.flatMap((target) =>
+      target.kind === 'stdio' || target.auth === null || target.auth.kind === 'passthrough'
+        ? []
+        : [target.auth.key],
+    )
     this.isRemote = this.childrenPerSession < names.length
   }
 
