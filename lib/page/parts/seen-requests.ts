@@ -40,6 +40,16 @@ export function requestOf(line: LogLine): SeenRequest | null {
   }
 }
 
+/** Fields that name the user, in the order of the log. */
+const USER_FIELDS = ['jwt.sub', 'apiKey.user_id', 'apiKey.name', 'basicAuth.username']
+
+/** The authenticated user; empty if there is none. */
+export function userText(request: SeenRequest): string {
+  const of: Fields = new Map(request.fields)
+  const field = USER_FIELDS.find((name) => of.has(name))
+  return field === undefined ? '' : textOf(of, field)
+}
+
 /** What to show for a request that succeeded. */
 export function summaryText(request: SeenRequest): string {
   const of: Fields = new Map(request.fields)

@@ -12,6 +12,7 @@ import {
   requestOf,
   shortRoute,
   summaryText,
+  userText,
 } from '../../../lib/page/parts/seen-requests.ts'
 import type { SeenRequest } from '../../../lib/page/parts/seen-requests.ts'
 
@@ -53,6 +54,14 @@ requests('are read from access lines only', () => {
   })
   assert.is(requestOf(lineOf(fields, { module: 'mcp' })), null)
   assert.is(requestOf(lineOf(fields, { message: 'reloaded' })), null)
+})
+
+requests('name their user, by token, API key or password', () => {
+  assert.is(userText(seen({ 'jwt.sub': 'ann', 'apiKey.user_id': 'alice' })), 'ann')
+  assert.is(userText(seen({ 'apiKey.user_id': 'alice' })), 'alice')
+  assert.is(userText(seen({ 'apiKey.name': 'key of ci' })), 'key of ci')
+  assert.is(userText(seen({ 'basicAuth.username': 'bob' })), 'bob')
+  assert.is(userText(seen({})), '')
 })
 
 requests('for the page itself are left out', () => {
