@@ -107,8 +107,9 @@ function withError(reason: Reason, of: Fields): Reason {
 function withRule(reason: Reason, of: Fields): Reason {
   const rule = of.get('rule')
   if (typeof rule !== 'number') return reason
-  const words = `Authorization rule ${rule + 1} denied the request.`
-  return { ...reason, words, policy: `authorization.rules[${rule}]` }
+  // The same number as in the log line below it and in the path of the configuration.
+  const policy = `authorization.rules[${rule}]`
+  return { ...reason, words: `The rule ${policy} denied the request.`, policy }
 }
 
 function unknownReason(code: string): Reason {

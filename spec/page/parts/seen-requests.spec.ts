@@ -75,7 +75,7 @@ requests('that went well need no reason', () => {
 
 requests('that a rule refused name it as people count and as the file does', () => {
   const reason = explain(seen({ 'http.status': 403, reason: 'authorization_denied', rule: 1 }))
-  assert.match(reason!.words, /^Authorization rule 2 /)
+  assert.match(reason!.words, /^The rule authorization\.rules\[1\] denied /)
   assert.is(reason!.policy, 'authorization.rules[1]')
 })
 
