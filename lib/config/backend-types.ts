@@ -123,7 +123,10 @@ export type McpTarget = { readonly name: string } & (
       readonly args: readonly string[]
       /** Environment variables, which may contain credentials. */
       readonly env: Readonly<Record<string, Secret>>
+      /** The child gets only `env`. */
       readonly clearEnv: boolean
+      /** The child gets all variables of the gateway, not only a few. */
+      readonly inheritEnv: boolean
     }
   | {
       readonly kind: 'mcp' | 'sse'

@@ -2,6 +2,7 @@
 // through its phases in one direction; `settle` runs exactly once, on every path.
 
 import assert from 'node:assert'
+import type { Secret } from '../text/secret.ts'
 import { GatewayError } from './errors.ts'
 import type { BackendFacts, ExchangeFacts } from './facts.ts'
 import type { RequestHead } from './head.ts'
@@ -34,6 +35,7 @@ export type ExchangePhase = 'choose' | 'forward' | 'relay' | 'settled'
 
 // Shared by all exchanges, so that an exchange does not allocate lists that most leave empty.
 const NO_POLICIES: readonly Policy[] = []
+const NO_SECRETS: readonly Secret[] = []
 const NO_CREDENTIALS: readonly PresentedCredential[] = []
 const NO_HEADERS: readonly (readonly [name: string, value: string])[] = []
 
@@ -68,12 +70,21 @@ class Enforcement {
   allowedOrigin = ''
   /** Credentials that were verified and removed from the request; `backendAuth` may pass them on. */
   verifiedCredentials: readonly PresentedCredential[] = NO_CREDENTIALS
+  /** Credentials that the gateway added to the request; an error response must not return them. */
+  addedSecrets: readonly Secret[] = NO_SECRETS
   /** What is left of the tightest limit so far. */
   allowance: Allowance | null = null
   /** Headers that a rate limit service adds to the response. */
   rateLimitHeaders: readonly (readonly [name: string, value: string])[] = NO_HEADERS
   /** Tokens charged at admission; settled at the latest with the exchange. */
   charges: readonly Charge[] = NO_CHARGES
+
+  addSecrets(secrets: readonly Secret[]): void {
+    // Almost always the first ones: the list of the policy is used as it is.
+    if (this.addedSecrets.length === 0) this.addedSecrets = secrets
+    else if (this.addedSecrets !== secrets)
+      this.addedSecrets = [...new Set([...this.addedSecrets, ...secrets])]
+  }
 }
 
 /** How the request is sent to backends. Written by `forward/`. */

@@ -269,6 +269,14 @@ export class Log {
   }
 }
 
+/** Texts such as `12ms` in the text form; numbers in JSON, so that other programs can compare them. */
+const DURATION_FIELDS: ReadonlySet<string> = new Set([
+  'duration',
+  'age',
+  'silent',
+  'gen_ai.server.time_to_first_token',
+])
+
 function formatJsonLine(
   time: string,
   level: LoggingLevel,
@@ -276,7 +284,12 @@ function formatJsonLine(
   fields: readonly LogValue[],
 ): string {
   const object: Record<string, LogValue> = { time, level, message }
-  for (let i = 0; i < fields.length; i += 2) object[String(fields[i])] = fields[i + 1]
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = String(fields[i])
+    const value = fields[i + 1]
+    object[name] =
+      typeof value === 'string' && DURATION_FIELDS.has(name) ? parseFloat(value) : value
+  }
   return escapeNonAscii(JSON.stringify(object)) + '\n'
 }
 

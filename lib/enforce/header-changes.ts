@@ -9,15 +9,28 @@ import type { Policy } from '../core/types.ts'
 import { computeHeaders } from '../expressions/computed-headers.ts'
 import type { HeaderModifierConfig, TransformationConfig } from '../expressions/computed-headers.ts'
 import { ExpressionView } from '../expressions/exchange-view.ts'
+import { isSecretHeader, sensitiveHeaderNames } from '../text/redaction.ts'
+import { Secret } from '../text/secret.ts'
+
+const SECRET_HEADERS = sensitiveHeaderNames([])
 
 export function createRequestHeaderPolicy(config: HeaderModifierConfig): Policy {
+  const secrets = findSecretValues(config)
   return {
     kind: 'requestHeaderModifier',
-    request({ request }) {
+    request({ request, enforcement }) {
+      enforcement.addSecrets(secrets)
       modifyHeaders(request, config)
       return undefined
     },
   }
+}
+
+/** The values of credential headers, without their scheme. */
+function findSecretValues({ add, set }: HeaderModifierConfig): Secret[] {
+  return [...set, ...add]
+    .filter(([name]) => isSecretHeader(name.toLowerCase(), { headers: SECRET_HEADERS }))
+    .map(([, value]) => new Secret(value.replace(/^(?:bearer|basic|token)\s+/i, '').trim()))
 }
 
 export function createResponseHeaderPolicy(config: HeaderModifierConfig): Policy {

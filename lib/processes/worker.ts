@@ -139,6 +139,7 @@ function ignoreSignals(): void {
 /**
  * The share of one worker in limits of the whole gateway; the supervisor counts rate limits exactly instead. Limits per
  * client or port stay whole, as one worker may get all its connections: a client may get up to `workers` times as much.
+ * Only the children of one client are divided as well, because otherwise it could hold all children of a worker.
  */
 export function divideLimits(config: Config, workers: number): Config {
   const part = (whole: number, min = 1): number => Math.max(min, Math.ceil(whole / workers))
@@ -155,6 +156,7 @@ export function divideLimits(config: Config, workers: number): Config {
       ...mcp,
       maxSessions: part(mcp.maxSessions),
       maxChildren: part(mcp.maxChildren),
+      maxChildrenPerClient: part(mcp.maxChildrenPerClient),
       // One of the largest must fit.
       maxReadTogether: part(mcp.maxReadTogether, mcp.maxRequestBytes),
     },

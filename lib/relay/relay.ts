@@ -4,11 +4,15 @@ import type { Exchange } from '../core/exchange.ts'
 import type { ResponseHead } from '../core/head.ts'
 import type { Trace } from '../core/trace-events.ts'
 import type { Policy, Reply } from '../core/types.ts'
+import { redactReply } from '../http/redacted-body.ts'
 import { TappedBody } from '../http/tapped-body.ts'
 import { isEventStream } from '../text/sse-reader.ts'
 
-export function relay(exchange: Exchange, reply: Reply): void {
-  const { head } = reply
+export function relay(exchange: Exchange, received: Reply): void {
+  const { head } = received
+  const { addedSecrets } = exchange.enforcement
+  const isRedacted = addedSecrets.length > 0 && head.status >= 400
+  const reply = isRedacted ? redactReply(received, addedSecrets) : received
   const { trace } = exchange
   trace?.recordReplyReady(head)
   // Response policies may read it.

@@ -2,9 +2,10 @@
 // policy responses and token usage.
 
 import type { Exchange } from '../core/exchange.ts'
-import type { Claims, ExchangeFacts, McpFacts } from '../core/facts.ts'
+import type { ExchangeFacts, McpFacts } from '../core/facts.ts'
 import type { Log, LogLinePrefix, LogModule, LogValue } from '../core/log.ts'
 import type { Reply } from '../core/types.ts'
+import { usersOf } from './user-metrics.ts'
 
 /** Maximum number of line prefixes in the cache. */
 const MAX_PREFIXES = 1_000
@@ -85,11 +86,11 @@ function nestedMapIn<T>(maps: Map<string, Map<string, T>>, key: string): Map<str
   return found
 }
 
-/** Index in the fields after `protocol`, where the JWT, MCP and LLM fields are inserted. */
+/** Index in the fields after `protocol`, where the user, MCP and LLM fields are inserted. */
 const FACTS_INDEX = 14
 
-function insertFacts(fields: LogValue[], exchange: Exchange, { jwt, mcp }: ExchangeFacts): void {
-  const factFields = [...jwtFields(jwt), ...mcpFields(mcp), ...llmFields(exchange)]
+function insertFacts(fields: LogValue[], exchange: Exchange, facts: ExchangeFacts): void {
+  const factFields = [...userFields(facts), ...mcpFields(facts.mcp), ...llmFields(exchange)]
   fields.splice(FACTS_INDEX, 0, ...factFields)
 }
 
@@ -109,9 +110,8 @@ function clipLogValue(text: string | undefined): string | undefined {
 
 const NONE: readonly LogValue[] = []
 
-function jwtFields(jwt: Claims | undefined): readonly LogValue[] {
-  const subject = jwt?.get('sub')
-  return typeof subject === 'string' ? ['jwt.sub', clipLogValue(subject)] : NONE
+function userFields(facts: ExchangeFacts): readonly LogValue[] {
+  return usersOf(facts).flatMap(([fact, name]) => [fact, clipLogValue(name)])
 }
 
 /** Only the first 8 characters of a session id are logged: the complete id would let a reader use the session. */

@@ -36,7 +36,7 @@ class ModelMetrics {
   constructor([operation, provider, requested, answered]: ModelNames) {
     this.labels = {
       gen_ai_operation_name: operation,
-      gen_ai_system: provider,
+      gen_ai_provider_name: provider,
       gen_ai_request_model: requested,
       gen_ai_response_model: answered,
     }

@@ -10,6 +10,7 @@ import { RequestTotals } from '../core/traffic-totals.ts'
 import type { RequestCounts } from '../core/traffic-totals.ts'
 import { UI_ENDPOINT } from '../core/well-known-paths.ts'
 import { LlmMetrics } from './llm-metrics.ts'
+import { UserMetrics } from './user-metrics.ts'
 
 /**
  * Bounds of all request series and of routes. A route that is no longer configured keeps its series until another route
@@ -98,6 +99,7 @@ export class RequestMetrics {
     count: 0,
   }
   readonly #llm = new LlmMetrics()
+  readonly #users = new UserMetrics()
   #seriesCount = 0
 
   /** `now` is a time of `performance.now()`. */
@@ -121,6 +123,7 @@ export class RequestMetrics {
     metrics.bytes += exchange.client.bytesWritten
     metrics.retries += exchange.forwarding.retries
     if (facts === null) return
+    this.#users.count(facts)
     if (facts.mcp?.methodName !== undefined) this.#countMcp(facts.mcp.methodName, facts.mcp)
     if (facts.llm === undefined) return
     this.#llm.count(facts.llm, (now - startedAt) / 1000)
@@ -188,6 +191,7 @@ export class RequestMetrics {
           .map(({ labels, count }) => [labels, count]),
       },
       ...this.#llm.collect(),
+      ...this.#users.collect(),
     ]
   }
 

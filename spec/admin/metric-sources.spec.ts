@@ -95,7 +95,7 @@ test('the operation of LLM requests, by their path', async () => {
   await post(gateway, '{"model":"m","input":"hi"}', { path: '/v1/embeddings' })
   await gateway.logged(2)
   for (const operation of ['chat', 'embeddings']) {
-    const labels = { gen_ai_operation_name: operation, gen_ai_system: 'p' }
+    const labels = { gen_ai_operation_name: operation, gen_ai_provider_name: 'p' }
     assert.is(valueIn(gateway, 'gen_ai_server_request_duration_count', labels), 1)
     const input = { ...labels, gen_ai_token_type: 'input' }
     assert.is(valueIn(gateway, 'gen_ai_client_token_usage_count', input), 1)

@@ -66,6 +66,7 @@ mcp('gives the same configuration as an mcp backend of a route', () => {
         args: ['-y', 'everything'],
         env: {},
         clearEnv: false,
+        inheritEnv: false,
       },
     ],
     statefulMode: 'stateful',

@@ -148,4 +148,32 @@ log('passes all fields of a line to the tap', () => {
   ])
 })
 
+log('writes durations as text with a unit, and in JSON as numbers', async () => {
+  const write = async (format: 'text' | 'json'): Promise<string> => {
+    const written = new Promise<string>((resolve) => {
+      const one = new Log({
+        level: 'info',
+        format,
+        write: (text, done) => {
+          resolve(text)
+          done()
+        },
+      })
+      const first = ['gen_ai.server.time_to_first_token', '0.009559s']
+      one.write('info', 'request', 'request', ['duration', '12ms', ...first, 'path', '12ms'])
+    })
+    return deadline(written, WAIT_MS, 'a line')
+  }
+  const fields = 'duration=12ms gen_ai.server.time_to_first_token=0.009559s path=12ms'
+  assert.match(await write('text'), fields)
+  const { time: _time, ...line } = JSON.parse(await write('json')) as Record<string, unknown>
+  assert.equal(line, {
+    level: 'info',
+    message: 'request',
+    duration: 12,
+    'gen_ai.server.time_to_first_token': 0.009559,
+    path: '12ms',
+  })
+})
+
 log.run()

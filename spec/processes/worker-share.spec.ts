@@ -28,6 +28,11 @@ share('divides limits of the whole gateway, not those per request, client or por
   assert.equal([llm.maxHeldTogether, llm.maxHeldBytes], [1024, 1024])
 })
 
+share('one client cannot hold all children of a worker', () => {
+  const { mcp } = divideLimits(configOf('gateways: { a: { port: 1 } }\n'), 4)
+  assert.equal([mcp.maxChildren, mcp.maxChildrenPerClient], [64, 32])
+})
+
 share('a single worker has the whole limit', () => {
   const config = configOf(TEXT)
   assert.equal(divideLimits(config, 1), config)

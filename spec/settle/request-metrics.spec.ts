@@ -12,6 +12,7 @@ import {
   MAX_REQUEST_SERIES,
   RequestMetrics,
 } from '../../lib/settle/request-metrics.ts'
+import { MAX_USER_SERIES } from '../../lib/settle/user-metrics.ts'
 import { exchangeOf, requestOf, withFields } from '../support/exchange-of.ts'
 import type { ExchangeFields } from '../support/exchange-of.ts'
 import { readMetrics, valueOf } from '../support/prometheus.ts'
@@ -86,6 +87,29 @@ counting('MCP messages by method and server; an unknown method is other', () => 
   assert.is(valueOf(samples, 'gateway_requests_total', { protocol: 'mcp' }), 4)
 })
 
+counting('requests and tokens by user, of a bounded number of users', () => {
+  const metrics = new RequestMetrics()
+  const llm = { inputTokens: 5, outputTokens: 2 }
+  const keyOf = (fields: object) => ({ apiKey: new Map(Object.entries(fields)) })
+  metrics.count(settled({ facts: { jwt: new Map([['sub', 'ann']]), llm } }))
+  metrics.count(settled({ facts: { ...keyOf({ user_id: 'alice', name: 'first key' }), llm } }))
+  metrics.count(settled({ facts: keyOf({ user_id: 'alice' }) }))
+  metrics.count(settled({ facts: keyOf({ name: 'second key' }) }))
+  metrics.count(settled({ facts: { basicAuth: { username: 'bob' } } }))
+  metrics.count(settled({ facts: keyOf({}) }))
+  const count = (labels: Record<string, string>) =>
+    valueOf(samplesOf(metrics), 'gateway_user_requests_total', labels)
+  assert.is(count({ identity: 'jwt', user: 'ann' }), 1)
+  assert.is(count({ identity: 'apiKey', user: 'alice' }), 2)
+  assert.is(count({ identity: 'apiKey', user: 'second key' }), 1)
+  assert.is(count({ identity: 'basicAuth', user: 'bob' }), 1)
+  const tokens = { user: 'alice', gen_ai_token_type: 'input' }
+  assert.is(valueOf(samplesOf(metrics), 'gateway_user_tokens_total', tokens), 5)
+  for (let i = 0; i < MAX_USER_SERIES; i++)
+    metrics.count(settled({ facts: keyOf({ user_id: `user ${i}` }) }))
+  assert.is(count({ identity: 'other', user: 'other' }), 4)
+})
+
 counting('tokens and times of LLM requests, by provider and model', () => {
   const metrics = new RequestMetrics()
   const llm = {
@@ -106,7 +130,7 @@ counting('tokens and times of LLM requests, by provider and model', () => {
     valueOf(samples, `gateway_gen_ai_${name}`, { gen_ai_request_model: 'small', ...labels })
   const tokens = (type: string) => of('client_token_usage_sum', { gen_ai_token_type: type })
   assert.equal(['input', 'output', 'input_cache_read'].map(tokens), [100, 20, 60])
-  const chat = { gen_ai_operation_name: 'chat', gen_ai_system: 'openai' }
+  const chat = { gen_ai_operation_name: 'chat', gen_ai_provider_name: 'openai' }
   assert.is(of('server_time_to_first_token_sum', chat), 0.25)
   assert.is(of('server_time_per_output_token_sum', {}), 0.01)
   const unknown = { gen_ai_operation_name: 'unknown', gen_ai_request_model: 'unknown' }

@@ -118,8 +118,13 @@ export function checkMcpBackend(
 function checkMcpTarget(context: CheckContext, path: ConfigPath, shape: TargetShape): McpTarget {
   const { name, stdio, mcp, sse, policies = {} } = shape
   if (stdio !== undefined) {
-    const { cmd, args, env, clear_env: clearEnv } = stdio
-    return { name, kind: 'stdio', cmd, args, env, clearEnv }
+    const { cmd, args, env, clear_env: clearEnv, inheritEnv } = stdio
+    if (clearEnv && inheritEnv)
+      context.problem(
+        [...path, 'stdio', 'inheritEnv'],
+        'got true next to clear_env: true, expected at most one of them',
+      )
+    return { name, kind: 'stdio', cmd, args, env, clearEnv, inheritEnv }
   }
   const kind = mcp === undefined ? 'sse' : 'mcp'
   const { secure, host, port, path: remotePath } = (mcp ?? sse)!

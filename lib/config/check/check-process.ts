@@ -81,7 +81,11 @@ export function buildBackendLimits(shape: ProcessShape): BackendLimits {
 
 export function buildMcpLimits({ mcp = {} }: ProcessShape): McpLimits {
   const configured = Object.entries(mcp).filter(([, value]) => value !== undefined)
-  return { ...MCP_LIMITS, ...Object.fromEntries(configured) }
+  const limits = { ...MCP_LIMITS, ...Object.fromEntries(configured) }
+  if (mcp.maxChildrenPerClient !== undefined) return limits
+  // One client must not hold all of the children.
+  const half = Math.ceil(limits.maxChildren / 2)
+  return { ...limits, maxChildrenPerClient: Math.min(limits.maxChildrenPerClient, half) }
 }
 
 export function buildLlmLimits({ llm = {} }: ProcessShape): LlmLimits {

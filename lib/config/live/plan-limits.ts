@@ -93,9 +93,12 @@ export class LimitPlanner {
   }
 
   #ruleFor(owner: string, config: LimitConfig): RateLimitRule {
-    // List indices are removed: a route or a limit that is inserted earlier must not change the bucket.
-    const name = config.name.replace(/^routes\[\d+\]\./, '').replace(/\[\d+\]$/, '')
-    const rule = this.#limits.ruleFor(owner, { ...config, name })
+    const name = config.name.replace(/^routes\[\d+\]\./, '')
+    // Without its index: a limit that is inserted earlier in the list must not change the bucket.
+    const list = name.replace(/\[\d+\]$/, '')
+    const rule = this.#limits.ruleFor(owner, { ...config, name: list })
+    // A kept limit may have moved in its list. Of equal limits, which are one rule, the first one names it.
+    if (!this.rules.has(rule)) rule.config = { ...config, name }
     this.rules.add(rule)
     return rule
   }

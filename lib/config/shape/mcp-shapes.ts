@@ -49,11 +49,17 @@ const stdio = z
       .array(withoutZeroBytes(z.string()))
       .default([])
       .describe('Arguments of the executable.'),
-    env: variables.describe('Environment variables in addition to those of the gateway.'),
+    env: variables.describe(
+      'Environment variables in addition to `PATH`, `HOME`, `LANG` and a few others of the gateway.',
+    ),
     clear_env: z
       .boolean()
       .default(false)
-      .describe('Whether the child process does not inherit the environment of the gateway.'),
+      .describe('Whether the child process gets only `env`, and no variable of the gateway.'),
+    inheritEnv: z
+      .boolean()
+      .default(false)
+      .describe('Whether the child process gets all variables of the gateway, keys included.'),
   })
   .describe('Child process that speaks MCP on standard input and output.')
 

@@ -203,12 +203,12 @@ export const PROCESS = z
         ),
         maxChildren: amountField(
           MCP.maxChildren,
-          'Maximum number of child processes on all routes.',
+          'Maximum number of child processes on all routes. When it is reached, the session that is idle longest ends.',
           COUNT,
         ),
         maxChildrenPerClient: amountField(
           MCP.maxChildrenPerClient,
-          'Maximum number of child processes of one client: a principal or, without authentication, an address.',
+          'Maximum number of child processes of one client: a principal or, without authentication, an address. The default is at most half of `maxChildren`.',
           COUNT,
         ),
         startTimeout: durationField(MCP.startTimeout, 'Time for a target to answer `initialize`.'),

@@ -196,10 +196,12 @@ function cookieValueOf(cookie: string): string {
 
 /** The backendAuth policy: sends the backend's credential instead of the client's, or passes the client's through. */
 export function createBackendAuthPolicy(config: BackendAuthConfig): Policy {
+  const secrets = config.kind === 'passthrough' ? [] : [config.key]
   return {
     kind: 'backendAuth',
     request(exchange) {
-      const { request } = exchange
+      const { request, enforcement } = exchange
+      enforcement.addSecrets(secrets)
       if (config.kind === 'passthrough') {
         restoreCredentials(exchange)
       } else if (config.kind === 'header') {

@@ -32,7 +32,8 @@ export type MillisecondClock = () => number
 export class RateLimitRule extends LimitBuckets {
   /** Unique, and the same as long as the configuration of the rule is the same. */
   readonly id: string
-  readonly config: LimitConfig
+  /** Only its name may change, when a reload moves the limit in its list. */
+  config: LimitConfig
   readonly now: MillisecondClock
   readonly decisions = createDecisionCounts()
 

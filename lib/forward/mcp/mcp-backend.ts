@@ -71,6 +71,7 @@ export class McpBackend implements Backend {
     const { request } = exchange
     const httpRequest = { exchange, attempt, rules: this.#routing.rules }
     exchange.addFacts({ mcp: {} })
+    exchange.enforcement.addSecrets(this.group.secrets)
     const fault = checkRebinding(exchange, this.#routing.protection)
     if (fault !== null) {
       exchange.trace?.recordRefusal('dnsRebindingProtection', 403, fault)

@@ -27,6 +27,9 @@ export const MAX_RESTARTS = 5
 export const RESTART_DELAYS_MS: readonly number[] = [0, 1_000, 2_000, 4_000, 8_000]
 export const RESTARTS_RESET_MS = 60_000
 
+/** Children of evicted sessions that may still be ending, in addition to `config.mcp.maxChildren`. */
+export const MAX_EVICTED_CHILDREN = 32
+
 /** Pages of one target's list that are joined. */
 export const MAX_LIST_PAGES = 64
 

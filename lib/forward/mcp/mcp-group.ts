@@ -10,12 +10,25 @@ import type { SessionView } from '../../core/runtime-types.ts'
 import { limitList } from '../../core/runtime-views.ts'
 import type { McpGroupView } from '../../core/runtime-views.ts'
 import type { Log } from '../../core/log.ts'
+import type { Secret } from '../../text/secret.ts'
 import type { Sweeper } from '../../core/sweeper.ts'
 import type { RpcMessage } from './json-rpc.ts'
 import type { SessionClient, McpSessionOwner } from './session/session.ts'
 import { McpSession } from './session/session.ts'
 import { ItemNames } from './several/item-names.ts'
 import type { TargetLink, TargetLinkOwner } from './target-link.ts'
+
+/** A client, and the children that it holds without those that it wants now. */
+export interface ClientChildren {
+  readonly client: string
+  readonly held: number
+}
+
+/** A client wants child processes, and `missing` of them exceed a limit. */
+export interface ChildRequest extends ClientChildren {
+  readonly limit: 'maxChildren' | 'maxChildrenPerClient'
+  readonly missing: number
+}
 
 /** Resources that all groups of the process share. */
 export interface McpGroupContext {
@@ -33,7 +46,13 @@ export interface McpGroupContext {
   readonly shares: Readonly<Record<'sessions' | 'children', KeyedCounter>>
   /** How many more child processes may be started. */
   childrenLeft(): number
-  openLink(target: McpConfig['targets'][number], owner: TargetLinkOwner): TargetLink | string
+  /** Ends the sessions that are idle longest; returns false and ends none if that does not free enough children. */
+  evictIdleSessions(request: ChildRequest): boolean
+  openLink(
+    target: McpConfig['targets'][number],
+    owner: TargetLinkOwner,
+    held: ClientChildren,
+  ): TargetLink | string
 }
 
 const LIMIT_TEXTS = {
@@ -61,12 +80,14 @@ export class McpGroup implements McpSessionOwner {
   readonly refusals: RefusalCounter
   /** Whether any target is reached by HTTP and so gets client headers. */
   readonly isRemote: boolean
+  /** Credentials that the gateway sends to the targets. */
+  readonly secrets: readonly Secret[]
   readonly #context: McpGroupContext
   readonly #sessions = new Map<string, McpSession>()
   /** Why a target is down, by its name; cleared when the target responds. */
   readonly #faults = new Map<string, string>()
   /** Child processes that one session needs. */
-  readonly #children: number
+  readonly childrenPerSession: number
   #state: 'configured' | 'retired' = 'configured'
 
   constructor(key: string, config: McpConfig, context: McpGroupContext) {
@@ -80,8 +101,13 @@ export class McpGroup implements McpSessionOwner {
     this.#context = context
     const names = config.targets.map(({ name }) => name)
     this.names = new ItemNames(config.prefixMode, names)
-    this.#children = config.targets.filter(({ kind }) => kind === 'stdio').length
-    this.isRemote = this.#children < names.length
+    this.childrenPerSession = config.targets.filter(({ kind }) => kind === 'stdio').length
+    this.secrets = config.targets.flatMap((target) =>
+      target.kind === 'stdio' || target.auth === null || target.auth.kind === 'passthrough'
+        ? []
+        : [target.auth.key],
+    )
+    this.isRemote = this.childrenPerSession < names.length
   }
 
   newId(): string {
@@ -126,7 +152,7 @@ export class McpGroup implements McpSessionOwner {
   /** Creates a session, or returns the reason why a limit forbids it. */
   beginSession(initialize: RpcMessage, client: SessionClient): McpSession | string {
     const { sessions, shares } = this.#context
-    const reached = this.#findReachedLimit(client.client)
+    const reached = this.#makeRoom(client.client)
     if (reached !== null) {
       const limit = this.limits[reached]
       this.refusals.count(reached, limit)
@@ -136,30 +162,57 @@ export class McpGroup implements McpSessionOwner {
     this.#sessions.set(session.id, session)
     sessions.add(session)
     shares.sessions.add(session.client)
-    shares.children.add(session.client, this.#children)
+    shares.children.add(session.client, this.childrenPerSession)
     return session
   }
 
-  #findReachedLimit(client: string): keyof typeof LIMIT_TEXTS | null {
+  /** Returns the limit that forbids a session of this client, after idle sessions were evicted where that helps. */
+  #makeRoom(client: string): keyof typeof LIMIT_TEXTS | null {
     const { sessions, shares } = this.#context
-    const { maxSessions, maxSessionsPerClient, maxChildrenPerClient } = this.limits
+    const { maxSessions, maxSessionsPerClient } = this.limits
     if (sessions.members.size >= maxSessions) return 'maxSessions'
     if (shares.sessions.get(client) >= maxSessionsPerClient) return 'maxSessionsPerClient'
-    if (this.#children > this.#context.childrenLeft()) return 'maxChildren'
-    const wanted = shares.children.get(client) + this.#children
-    return this.#children > 0 && wanted > maxChildrenPerClient ? 'maxChildrenPerClient' : null
+    const isFull = this.childrenPerSession > this.#context.childrenLeft()
+    // The client's own sessions are evicted first.
+    if (!this.#makeRoomForChildren('maxChildrenPerClient', client))
+      return isFull ? 'maxChildren' : 'maxChildrenPerClient'
+    return this.#makeRoomForChildren('maxChildren', client) ? null : 'maxChildren'
   }
 
-  openLink(name: string, owner: TargetLinkOwner): TargetLink | string {
+  #makeRoomForChildren(limit: ChildRequest['limit'], client: string): boolean {
+    const wanted = this.childrenPerSession
+    if (wanted === 0) return true
+    const held = this.#context.shares.children.get(client)
+    // A client may always have one session.
+    const most = Math.max(wanted, this.limits.maxChildrenPerClient)
+    const left = limit === 'maxChildren' ? this.#context.childrenLeft() : most - held
+    const missing = wanted - left
+    if (missing <= 0) return true
+    if (wanted > this.limits.maxChildren) return false
+    return this.#context.evictIdleSessions({ limit, missing, client, held })
+  }
+
+  /** How many of these targets of a session are child processes that run now. */
+  countChildren(targets: McpSession['targets']): number {
+    const { targets: configs } = this.config
+    return targets.filter(
+      ({ state }, index) =>
+        configs[index]?.kind === 'stdio' && (state === 'starting' || state === 'ready'),
+    ).length
+  }
+
+  openLink(name: string, owner: TargetLinkOwner, client: string): TargetLink | string {
     const target = this.config.targets.find((candidate) => candidate.name === name)
-    return target === undefined ? `unknown target '${name}'` : this.#context.openLink(target, owner)
+    if (target === undefined) return `unknown target '${name}'`
+    const held = this.#context.shares.children.get(client) - this.childrenPerSession
+    return this.#context.openLink(target, owner, { client, held })
   }
 
   ended(session: McpSession, reason: string): void {
     this.#sessions.delete(session.id)
     this.#context.sessions.delete(session)
     this.#context.shares.sessions.subtract(session.client)
-    this.#context.shares.children.subtract(session.client, this.#children)
+    this.#context.shares.children.subtract(session.client, this.childrenPerSession)
     this.log.write(reason === SINGLE_REQUEST_REASON ? 'debug' : 'info', 'mcp', 'session ended', [
       'mcp.session.id',
       session.label,

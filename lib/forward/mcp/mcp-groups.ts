@@ -14,7 +14,7 @@ import { createOrigin } from '../http/pools.ts'
 import type { ConnectionPools } from '../http/pools.ts'
 import { HEAD_DELAY_MS } from './mcp-bounds.ts'
 import { McpGroup } from './mcp-group.ts'
-import type { McpGroupContext } from './mcp-group.ts'
+import type { ChildRequest, ClientChildren, McpGroupContext } from './mcp-group.ts'
 import { SseLink } from './remote/sse-link.ts'
 import { StreamableLink } from './remote/streamable-link.ts'
 import type { McpSession } from './session/session.ts'
@@ -91,12 +91,46 @@ export class McpGroups implements McpGroupContext {
   }
 
   childrenLeft(): number {
-    return this.limits.maxChildren - this.children.count
+    return this.children.left
   }
 
-  openLink(target: McpTarget, owner: TargetLinkOwner): TargetLink | string {
+  evictIdleSessions(request: ChildRequest): boolean {
+    const { limit, missing } = request
+    if (limit === 'maxChildren' && missing > this.children.evictable) return false
+    const evicted: McpSession[] = []
+    let freed = 0
+    for (const session of this.#listIdleSessions(request)) {
+      if (freed >= missing) break
+      evicted.push(session)
+      freed += countFreed(session, limit)
+    }
+    if (freed < missing) return false
+    const now = performance.now()
+    for (const session of evicted) {
+      this.children.evict(session.label)
+      const idle = Math.round((now - session.used) / 1000)
+      session.end(`evicted after ${idle} s without a request, because of config.mcp.${limit}`)
+    }
+    return true
+  }
+
+  /** The sessions that may end for this request: those without an open stream first, then by idle time. */
+  #listIdleSessions({ limit, client, held }: ChildRequest): McpSession[] {
+    const { children } = this.shares
+    const isOwn = (session: McpSession): boolean => session.client === client
+    // A client takes children only from clients that hold more than it does, so each keeps its share.
+    const mayEnd = (session: McpSession): boolean =>
+      isOwn(session) || (limit === 'maxChildren' && children.get(session.client) > held)
+    return [...this.sessions.members]
+      .filter((session) => session.isIdle && countFreed(session, limit) > 0 && mayEnd(session))
+      .toSorted((a, b) => Number(a.hasStream) - Number(b.hasStream) || a.used - b.used)
+  }
+
+  openLink(target: McpTarget, owner: TargetLinkOwner, held: ClientChildren): TargetLink | string {
     if (target.kind === 'stdio') {
-      if (this.childrenLeft() <= 0) this.refusals.count('maxChildren', this.limits.maxChildren)
+      const request = { limit: 'maxChildren', missing: 1, ...held } as const
+      if (this.childrenLeft() <= 0 && !this.evictIdleSessions(request))
+        this.refusals.count('maxChildren', this.limits.maxChildren)
       return this.children.open(target, owner)
     }
     const { host, port, tls } = target
@@ -121,6 +155,11 @@ export class McpGroups implements McpGroupContext {
     const tracked = ended.finally(() => this.#endingSessions.delete(tracked))
     this.#endingSessions.add(tracked)
   }
+}
+
+/** By how much the end of a session lowers the count of a limit; the limit per client also counts exited children. */
+function countFreed({ group, targets }: McpSession, limit: ChildRequest['limit']): number {
+  return limit === 'maxChildren' ? group.countChildren(targets) : group.childrenPerSession
 }
 
 /** A hash distinguishes configurations without keeping the secrets in them. */

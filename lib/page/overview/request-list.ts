@@ -3,7 +3,13 @@
 import type { MapView, PolicyNode } from '../../admin/page-api/page-api-types.ts'
 import { html, useEffect, useState } from '../page-view.ts'
 import type { VNode } from '../page-view.ts'
-import { explain, expressionFor, shortRoute, summaryText } from '../parts/seen-requests.ts'
+import {
+  explain,
+  expressionFor,
+  shortRoute,
+  summaryText,
+  userText,
+} from '../parts/seen-requests.ts'
 import type { SeenRequest } from '../parts/seen-requests.ts'
 import { Badge, toneOfStatus } from '../parts/elements.ts'
 import { clockText, durationText } from '../parts/number-text.ts'
@@ -121,7 +127,8 @@ function Row(props: {
   const { request, isOpen, toggle } = props
   const { number, at, method, path, route, status, duration } = request
   const reason = explain(request)
-  const words = reason === null ? summaryText(request) : reason.words
+  const outcome = reason === null ? summaryText(request) : reason.words
+  const words = [userText(request), outcome].filter((text) => text !== '').join(': ')
   const tone = reason === null ? toneOfStatus(status) : toneOfStatus(Math.max(status, 400))
   return html`
     <tr role="row" class=${`request ${isOpen ? 'open' : ''}`} onClick=${() => toggle(number)}>

@@ -40,6 +40,16 @@ export function requestOf(line: LogLine): SeenRequest | null {
   }
 }
 
+/** Fields that name the user, in the order of the log. */
+const USER_FIELDS = ['jwt.sub', 'apiKey.user_id', 'apiKey.name', 'basicAuth.username']
+
+/** The authenticated user; empty if there is none. */
+export function userText(request: SeenRequest): string {
+  const of: Fields = new Map(request.fields)
+  const field = USER_FIELDS.find((name) => of.has(name))
+  return field === undefined ? '' : textOf(of, field)
+}
+
 /** What to show for a request that succeeded. */
 export function summaryText(request: SeenRequest): string {
   const of: Fields = new Map(request.fields)
@@ -97,8 +107,9 @@ function withError(reason: Reason, of: Fields): Reason {
 function withRule(reason: Reason, of: Fields): Reason {
   const rule = of.get('rule')
   if (typeof rule !== 'number') return reason
-  const words = `Authorization rule ${rule + 1} denied the request.`
-  return { ...reason, words, policy: `authorization.rules[${rule}]` }
+  // The same number as in the log line below it and in the path of the configuration.
+  const policy = `authorization.rules[${rule}]`
+  return { ...reason, words: `The rule ${policy} denied the request.`, policy }
 }
 
 function unknownReason(code: string): Reason {

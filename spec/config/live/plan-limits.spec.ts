@@ -38,6 +38,31 @@ planning('keeps the bucket of an entry when others are inserted before it', () =
   assert.is(later.get('r')![0], kept)
 })
 
+planning('names each entry by its place in the list, also after it has moved', () => {
+  const limits = new LimitRegistry()
+  const names = () => [
+    limits.status().map(({ name }) => name),
+    limits.decisions.map(([{ limit }]) => limit),
+  ]
+  const first = rulesOf(limits, routeWith('r', TOKENS, REQUESTS)).get('r')!
+  const [zero, one] = ['policies.rateLimit.local[0]', 'policies.rateLimit.local[1]']
+  assert.equal(names(), [
+    [zero, one],
+    [zero, one],
+  ])
+  const moved = rulesOf(limits, routeWith('r', REQUESTS, TOKENS)).get('r')!
+  assert.equal(
+    moved.map(({ config }) => config.name),
+    [zero, one],
+  )
+  assert.equal(moved, first.toReversed())
+  const equal = rulesOf(new LimitRegistry(), routeWith('r', TOKENS, TOKENS)).get('r')!
+  assert.equal(
+    equal.map(({ config }) => config.name),
+    [zero],
+  )
+})
+
 planning('gives each route its own buckets', () => {
   const rules = rulesOf(new LimitRegistry(), routeWith('q', TOKENS) + routeWith('r', TOKENS))
   assert.is.not(rules.get('q')![0], rules.get('r')![0])

@@ -11,6 +11,8 @@ import { RpcMessage } from '../../../lib/forward/mcp/json-rpc.ts'
 import type { ClientCall } from '../../../lib/forward/mcp/session/client-call.ts'
 import { OpenClientCalls } from '../../../lib/forward/mcp/session/session.ts'
 import { Stage } from '../../support/gateway.ts'
+import type { RunningGateway } from '../../support/gateway.ts'
+import type { RawClient } from '../../support/raw-client.ts'
 import { begin, beginOpenly, groupOf, McpClient, mcpText, puppet, server } from './mcp-client.ts'
 import type { Answer } from './mcp-client.ts'
 import { until } from './stdio/owner.ts'
@@ -33,6 +35,23 @@ function say(id: number | string): string {
 const INITIALIZE =
   '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},' +
   '"clientInfo":{"name":"a","version":"1"}}}'
+
+async function postFrom(
+  { port }: RunningGateway,
+  localAddress: string,
+  body: string,
+  fields = '',
+): Promise<RawClient> {
+  const client = await stage.client({ port, host: '127.0.0.1', localAddress })
+  client.send(
+    'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
+      `${fields}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  return client
+}
+
+const initializeFrom = async (gateway: RunningGateway, address: string): Promise<RawClient> =>
+  postFrom(gateway, address, INITIALIZE)
 
 bounds('calls above the bound are refused, and the others keep waiting', async () => {
   const [gateway, client] = await begin(
@@ -95,9 +114,11 @@ bounds('sessions per client are bounded, and ended sessions are released', async
   await McpClient.open(stage, gateway)
 })
 
-bounds('a session that needs too many children is refused until others end', async () => {
+bounds('a session that needs too many children is refused while all others are busy', async () => {
   const targets = [server('one'), server('two')]
   const [gateway, client] = await begin(stage, { targets, limits: 'maxChildren: 3' })
+  await client.call('one_slow', { ms: 60_000 })
+  await client.notify('notifications/roots/list_changed')
   const second = await new McpClient(stage, gateway).initialize()
   const message = '3 child processes are running (config.mcp.maxChildren): try again later'
   assert.equal(await refusal(second), [503, -32000, message])
@@ -112,20 +133,13 @@ bounds(
   async () => {
     const targets = [server('one'), server('two')]
     const [gateway, client] = await begin(stage, { targets, limits: 'maxChildrenPerClient: 3' })
+    await client.call('one_slow', { ms: 60_000 })
+    await client.notify('notifications/roots/list_changed')
     const second = await new McpClient(stage, gateway).initialize()
     const message =
       '3 child processes are running for one client (config.mcp.maxChildrenPerClient): try again later'
     assert.equal(await refusal(second), [503, -32000, message])
-    const other = await stage.client({
-      port: gateway.port,
-      host: '127.0.0.1',
-      localAddress: '127.0.0.2',
-    })
-    const body = INITIALIZE
-    other.send(
-      'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
-        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    )
+    const other = await initializeFrom(gateway, '127.0.0.2')
     await other.until(/"serverInfo"/)
     await client.delete()
     await McpClient.open(stage, gateway)
@@ -134,6 +148,77 @@ bounds(
     assert.is(counted?.[1], 1)
   },
 )
+
+/** The reasons of sessions that were evicted, in order. */
+function evictionsIn({ lines }: RunningGateway): string[] {
+  return lines
+    .filter(({ message, reason }) => message === 'session ended' && /^evicted/.test(String(reason)))
+    .map(({ reason }) => String(reason).replace(/\d+ s/, 'N s'))
+}
+
+async function isAlive(client: McpClient): Promise<boolean> {
+  return (await (await client.ask('ping')).whole()).status === 200
+}
+
+bounds('at maxChildren the session that is idle longest ends for a new one', async () => {
+  const [gateway, one] = await begin(stage, { limits: 'maxChildren: 3, maxChildrenPerClient: 3' })
+  const [two, three] = [await McpClient.open(stage, gateway), await McpClient.open(stage, gateway)]
+  assert.ok(await isAlive(one))
+  const four = await McpClient.open(stage, gateway)
+  assert.equal(
+    [await isAlive(two), await isAlive(one), await isAlive(three), await isAlive(four)],
+    [false, true, true, true],
+  )
+  assert.equal(evictionsIn(gateway), [
+    'evicted after N s without a request, because of config.mcp.maxChildrenPerClient',
+  ])
+})
+
+bounds('sessions without a stream end before those whose client still listens', async () => {
+  const [gateway, one] = await begin(stage, { limits: 'maxChildren: 2, maxChildrenPerClient: 2' })
+  await (await one.listen()).head()
+  const two = await McpClient.open(stage, gateway)
+  assert.ok(await isAlive(two))
+  const three = await McpClient.open(stage, gateway)
+  assert.equal([await isAlive(one), await isAlive(two)], [true, false])
+  await (await three.listen()).head()
+  const four = await McpClient.open(stage, gateway)
+  assert.equal([await isAlive(one), await isAlive(three), await isAlive(four)], [false, true, true])
+})
+
+bounds(
+  'abandoned sessions of one client do not lock out another, nor take its session',
+  async () => {
+    const [gateway] = await begin(stage, { limits: 'maxChildren: 4, maxChildrenPerClient: 4' })
+    for (let i = 0; i < 3; i++) await McpClient.open(stage, gateway)
+    const other = await initializeFrom(gateway, '127.0.0.2')
+    await other.until(/"serverInfo"/)
+    // The other client's session is now the oldest one that may end, but its client holds less.
+    for (let i = 0; i < 6; i++) await McpClient.open(stage, gateway)
+    const id = /mcp-session-id: (\S+)/.exec(other.text)![1]!
+    const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    const again = await postFrom(gateway, '127.0.0.2', ping, `mcp-session-id: ${id}\r\n`)
+    await again.until(/"result"/)
+    assert.is(evictionsIn(gateway).length, 7)
+  },
+)
+
+bounds('one client holds at most half of the children by default', async () => {
+  const [gateway] = await begin(stage, { limits: 'maxChildren: 4' })
+  for (let i = 0; i < 2; i++) await McpClient.open(stage, gateway)
+  assert.equal(evictionsIn(gateway), [
+    'evicted after N s without a request, because of config.mcp.maxChildrenPerClient',
+  ])
+})
+
+bounds('no session ends if that does not free enough children', async () => {
+  const targets = [server('one'), server('two')]
+  const limits = 'maxChildren: 1'
+  const gateway = await stage.gateway(mcpText({ targets, limits }))
+  const answer = await new McpClient(stage, gateway).initialize()
+  assert.is((await answer.whole()).status, 503)
+  assert.equal(evictionsIn(gateway), [])
+})
 
 bounds('a request body above the bound is refused, with or without content-length', async () => {
   const [, client] = await begin(stage, { limits: 'maxRequestBytes: 1024' })

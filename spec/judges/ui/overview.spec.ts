@@ -57,7 +57,7 @@ overview('shows for each request what happened, in words', async ({ world, visit
   const row = visit.page.locator('.requests tbody tr')
   for (const text of [
     /200\s+GET\s+\/hello\s+hello/,
-    /403\s+GET\s+\/team\/plans\s+team\s+Authorization rule 1 denied the request\./,
+    /403\s+GET\s+\/team\/plans\s+team\s+The rule authorization\.rules\[0\] denied the request\./,
     /404\s+GET\s+\/nowhere\s+No route matches this request\./,
     /429\s+GET\s+\/few\s+few\s+A rate limit is exhausted\./,
     /503\s+GET\s+\/down\s+down\s+The backend cannot be reached/,

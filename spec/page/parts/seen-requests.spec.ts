@@ -12,6 +12,7 @@ import {
   requestOf,
   shortRoute,
   summaryText,
+  userText,
 } from '../../../lib/page/parts/seen-requests.ts'
 import type { SeenRequest } from '../../../lib/page/parts/seen-requests.ts'
 
@@ -55,6 +56,14 @@ requests('are read from access lines only', () => {
   assert.is(requestOf(lineOf(fields, { message: 'reloaded' })), null)
 })
 
+requests('name their user, by token, API key or password', () => {
+  assert.is(userText(seen({ 'jwt.sub': 'ann', 'apiKey.user_id': 'alice' })), 'ann')
+  assert.is(userText(seen({ 'apiKey.user_id': 'alice' })), 'alice')
+  assert.is(userText(seen({ 'apiKey.name': 'key of ci' })), 'key of ci')
+  assert.is(userText(seen({ 'basicAuth.username': 'bob' })), 'bob')
+  assert.is(userText(seen({})), '')
+})
+
 requests('for the page itself are left out', () => {
   assert.is(requestOf(lineOf({ 'http.path': '/api/live', endpoint: 'ui' })), null)
 })
@@ -66,7 +75,7 @@ requests('that went well need no reason', () => {
 
 requests('that a rule refused name it as people count and as the file does', () => {
   const reason = explain(seen({ 'http.status': 403, reason: 'authorization_denied', rule: 1 }))
-  assert.match(reason!.words, /^Authorization rule 2 /)
+  assert.match(reason!.words, /^The rule authorization\.rules\[1\] denied /)
   assert.is(reason!.policy, 'authorization.rules[1]')
 })
 

@@ -126,6 +126,16 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
     return this.#retireReason === ''
   }
 
+  /** No call is open. */
+  get isIdle(): boolean {
+    return this.#state === 'open' && this.calls.size === 0
+  }
+
+  /** The client reads its stand-alone stream. */
+  get hasStream(): boolean {
+    return this.#stream === 'open'
+  }
+
   get hasOneTarget(): boolean {
     return this.targets.length === 1
   }
@@ -331,7 +341,7 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
       startTimeout: this.group.limits.startTimeout,
       fields: () => this.fields(name),
       nextNumber: () => ++this.#lastNumber,
-      openLink: (targetName, owner) => this.group.openLink(targetName, owner),
+      openLink: (targetName, owner) => this.group.openLink(targetName, owner, this.client),
       messageReceived: (target, message, number) =>
         this.#notifications.receiveFromTarget(target, message, number),
       targetRestarted: (target, trace) => this.#notifications.restoreTarget(target, trace),

@@ -3,6 +3,7 @@
 import type { McpLimits } from '../../../core/bounds.ts'
 import type { ChildProcessView } from '../../../core/runtime-views.ts'
 import type { Log } from '../../../core/log.ts'
+import { MAX_EVICTED_CHILDREN } from '../mcp-bounds.ts'
 import type { TargetLink, TargetLinkOwner } from '../target-link.ts'
 import { McpChildProcess } from './child-process.ts'
 import type { ChildProcessOwner } from './child-process.ts'
@@ -36,6 +37,8 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
   readonly #observer: ChildObserver | null
   /** Children stay here until the last process of their group is gone. */
   readonly #alive = new Set<McpChildProcess>()
+  /** The part of these whose session was ended to make room for another. */
+  readonly #evicted = new Set<McpChildProcess>()
   #state: 'open' | 'closed' = 'open'
   #whenEmpty: (() => void)[] = []
 
@@ -57,11 +60,26 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
     return this.#alive.size
   }
 
+  /** How many more children may be started. Evicted children do not count: a new session must not wait for their end. */
+  get left(): number {
+    return this.#maxChildren - (this.#alive.size - this.#evicted.size)
+  }
+
+  /** How many more children may be evicted before the first of them has exited. */
+  get evictable(): number {
+    return Math.min(this.#maxChildren, MAX_EVICTED_CHILDREN) - this.#evicted.size
+  }
+
+  /** The session with this label is about to end to make room for another. */
+  evict(label: string): void {
+    for (const child of this.#alive) if (child.label === label) this.#evicted.add(child)
+  }
+
   /** Returns a link to a new child, or the reason why the gateway starts none now. */
   open(target: StdioTarget, owner: TargetLinkOwner): TargetLink | string {
     const { name } = target
     if (this.#state === 'closed') return `target '${name}' is not started: the gateway is stopping`
-    if (this.#alive.size >= this.#maxChildren) {
+    if (this.left <= 0) {
       const bound = `${this.#maxChildren} child processes are running (config.mcp.maxChildren)`
       return `target '${name}' is not started: ${bound}`
     }
@@ -105,6 +123,7 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
 
   ended(child: McpChildProcess): void {
     this.#alive.delete(child)
+    this.#evicted.delete(child)
     this.#observer?.over(child.pid)
     this.#logEnd(child)
     if (this.#alive.size > 0) return

@@ -8,17 +8,49 @@ import type { McpTarget } from '../../../config/backend-types.ts'
 import { findHiddenArguments, isPlainName } from '../../../config/show.ts'
 import { isOutOfDescriptors, OUT_OF_DESCRIPTORS_MESSAGE } from '../../../core/descriptors.ts'
 import { isSecretParameter, REDACTED } from '../../../text/redaction.ts'
+import { encodedFormsOf } from '../../../text/secret.ts'
 
 export type StdioTarget = Extract<McpTarget, { kind: 'stdio' }>
 
 export type StartedProcess = ChildProcessWithoutNullStreams & { readonly pid: number }
+
+/** What every program needs and what holds no credentials; all others are passed only with `inheritEnv: true`. */
+const INHERITED_VARIABLES: ReadonlySet<string> = new Set([
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TERM',
+  'LANG',
+  'LANGUAGE',
+  'TZ',
+  'TMPDIR',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+])
+
+/** The variables of the gateway that a child gets. */
+function selectInheritedVariables({
+  clearEnv,
+  inheritEnv,
+}: Pick<StdioTarget, 'clearEnv' | 'inheritEnv'>): NodeJS.ProcessEnv {
+  if (clearEnv) return {}
+  if (inheritEnv) return { ...process.env }
+  return Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => INHERITED_VARIABLES.has(name) || name.startsWith('LC_'),
+    ),
+  )
+}
 
 /** Returns the process; or null, and calls `failed` later with the reason. */
 export function startChildProcess(
   target: StdioTarget,
   failed: (reason: string) => void,
 ): StartedProcess | null {
-  const env: NodeJS.ProcessEnv = target.clearEnv ? {} : { ...process.env }
+  const env = selectInheritedVariables(target)
   for (const [name, value] of Object.entries(target.env)) env[name] = value.reveal()
   try {
     const child = spawn(resolveCommand(target.cmd, env), target.args, {
@@ -72,19 +104,27 @@ const MAX_SECRET_LENGTH = 4_096
 export class ChildSecrets {
   /** The longest first, since one may be part of another. */
   readonly #values: readonly string[]
+  /** Other encodings of them. */
+  readonly #encoded: readonly string[]
 
-  constructor({ env, args }: Pick<StdioTarget, 'env' | 'args'>) {
+  constructor(target: Pick<StdioTarget, 'env' | 'args' | 'clearEnv' | 'inheritEnv'>) {
+    const { env, args } = target
+    const inherited = Object.entries(selectInheritedVariables(target))
+      .filter(([name]) => isSecretParameter(name))
+      .map(([, value = '']) => value)
     const envValues = Object.entries(env)
       .map(([name, value]) => [name, value.reveal()] as const)
       .filter(([name, value]) => isSecretParameter(name) || !isPlainName(value))
       .map(([, value]) => value)
-    const values = [...envValues, ...findHiddenArguments(args).flatMap(splitSecretParts)]
+    const hiddenArgs = findHiddenArguments(args).flatMap(splitSecretParts)
+    const values = [...envValues, ...hiddenArgs, ...inherited]
       .flatMap((value) => value.split('\n'))
       .map((value) => value.trim().slice(0, MAX_SECRET_LENGTH))
       .filter((value) => value.length >= MIN_SECRET_LENGTH)
     this.#values = [...new Set(values)]
       .slice(0, MAX_SECRETS)
       .toSorted((a, b) => b.length - a.length)
+    this.#encoded = this.#values.flatMap(encodedFormsOf)
   }
 
   /** Redacts the secrets in a line, also one that is cut at the end of the line. */
@@ -92,7 +132,14 @@ export class ChildSecrets {
     let redacted = line
     for (const value of this.#values)
       redacted = redactPartialSecret(redacted.replaceAll(value, REDACTED), value)
-    return redacted
+    return ENCODED_WORD.test(redacted) ? this.#redactEncoded(redacted) : redacted
+  }
+
+  /** Hides a whole word, since base64 of a longer text contains that of the secret. */
+  #redactEncoded(line: string): string {
+    return line.replace(ENCODED_WORDS, (word) =>
+      this.#encoded.some((form) => word.includes(form)) ? REDACTED : word,
+    )
   }
 }
 
@@ -105,6 +152,10 @@ export function findChildCredentials({ env, args }: Pick<StdioTarget, 'env' | 'a
   const parts = findHiddenArguments(args).flatMap(splitSecretParts)
   return [...envValues, ...parts.filter((part) => !isPlainName(part))]
 }
+
+/** The shortest form of a secret in base64 has nine characters. */
+const ENCODED_WORD = /[\w+/%=~.!*()-]{9}/
+const ENCODED_WORDS = /[\w+/%=~.!*()-]{9,}/g
 
 /** Splits `--name=value`, `NAME=value` and `Name: Scheme value`, as programs print the value alone. */
 function splitSecretParts(text: string): string[] {

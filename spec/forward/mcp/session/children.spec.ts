@@ -135,19 +135,36 @@ children('a long ready time resets the restart count', async () => {
 })
 
 children('a start that the gateway refuses is not counted as a restart', async () => {
-  const [gateway, client] = await begin(stage, { limits: 'maxChildren: 1' })
+  const [gateway, client] = await begin(stage, {
+    limits: 'maxChildren: 1, maxChildrenPerClient: 2',
+  })
   await failure(await client.call('crash'))
   await until(() => gateway.lines.some((line) => line.message === 'child exited'), 'its end')
   const other = await McpClient.open(stage, gateway)
+  // A session with a running call is not evicted.
+  const running = await other.call('slow', { ms: 60_000 })
   for (let i = 0; i < MAX_RESTARTS * 2; i++) {
     const { message } = await failure(await client.call('echo'))
     const bound = '1 child processes are running (config.mcp.maxChildren)'
     assert.is(message, `target 'one' is not started: ${bound}`)
   }
+  assert.not(running.isWhole)
   await other.delete()
   const exits = (): number => gateway.lines.filter((line) => line.message === 'child exited').length
   await until(() => exits() === 2, 'the end of the other')
   assert.is(await client.textOf('echo', { text: 'x' }), 'x')
+})
+
+children('a child that is restarted takes the place of an idle session', async () => {
+  const [gateway, client] = await begin(stage, {
+    limits: 'maxChildren: 1, maxChildrenPerClient: 2',
+  })
+  await failure(await client.call('crash'))
+  await until(() => gateway.lines.some((line) => line.message === 'child exited'), 'its end')
+  const other = await McpClient.open(stage, gateway)
+  assert.is(await client.textOf('echo', { text: 'x' }), 'x')
+  const answer = await (await other.ask('ping')).whole()
+  assert.is(answer.status, 404)
 })
 
 children('a child that cannot be started fails the session, with its name', async () => {

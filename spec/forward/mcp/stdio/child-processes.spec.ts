@@ -103,6 +103,23 @@ test('prints no argument and no variable when it cannot start', async (harness) 
   assert.not.match(harness.log + owner.ends.join(), 'hush')
 })
 
+test('passes on a few variables of the gateway, but no keys', async (harness) => {
+  process.env['SPEC_API_KEY'] = 'hush'
+  process.env['LC_SPEC'] = 'C'
+  try {
+    const target = targetOf('mcp-server')
+    const names = (await envOf(harness, target)).split(' ')
+    assert.ok(names.includes('PATH'))
+    assert.not.ok(names.includes('SPEC_API_KEY'))
+    assert.is(await envOf(harness, target, 'LC_SPEC'), 'C')
+    const inheriting = { ...target, inheritEnv: true }
+    assert.is(await envOf(harness, inheriting, 'SPEC_API_KEY'), 'hush')
+  } finally {
+    delete process.env['SPEC_API_KEY']
+    delete process.env['LC_SPEC']
+  }
+})
+
 test('passes on the environment and the variables of the target', async (harness) => {
   const target = { ...targetOf('mcp-server'), env: { TOKEN: new Secret('hush') } }
   assert.is(await envOf(harness, target, 'TOKEN'), 'hush')

@@ -40,6 +40,8 @@ stderr('logs each line with its target and keeps the last ones', () => {
   assert.equal([machine.last()[0], machine.last().at(-1)], ['line 11', 'without an end \ufffd'])
 })
 
+const NOTHING_INHERITED = { clearEnv: true, inheritEnv: false }
+
 stderr('redacts the secrets of the child, but not plain names', () => {
   const log = new Lines()
   const env = {
@@ -50,7 +52,7 @@ stderr('redacts the secrets of the child, but not plain names', () => {
     SHORT: new Secret('aB1'),
   }
   const args = ['/srv/child.js', '--header', 'X-Own: Scheme s3cretArg', '--key=s3cretKey']
-  const machine = new ChildStderr(log, [], new ChildSecrets({ env, args }))
+  const machine = new ChildStderr(log, [], new ChildSecrets({ env, args, ...NOTHING_INHERITED }))
   const said: readonly [string, string][] = [
     ['with s3cretThing and s3cretThing.', 'with <redacted> and <redacted>.'],
     ['in lowercase', 'in <redacted>'],
@@ -68,6 +70,36 @@ stderr('redacts the secrets of the child, but not plain names', () => {
     log.lines,
     shown.map((line) => `info mcp stderr line ${line}`),
   )
+})
+
+stderr('redacts secrets in base64, alone and as a part of other text', () => {
+  const secret = 's3cret~Thing?>'
+  const secrets = new ChildSecrets({
+    env: { API_KEY: new Secret(secret) },
+    args: [],
+    ...NOTHING_INHERITED,
+  })
+  for (const prefix of ['', 'a', 'ab', 'user:', 'someone:'])
+    for (const suffix of ['', '!', '!!'])
+      for (const form of ['base64', 'base64url'] as const) {
+        const encoded = Buffer.from(prefix + secret + suffix).toString(form)
+        assert.is(secrets.redact(`basic ${encoded}, sent`), 'basic <redacted>, sent', encoded)
+      }
+  assert.is(secrets.redact(`?key=${encodeURIComponent(secret)}`), '?<redacted>')
+  const other = Buffer.from('some other text of the child').toString('base64')
+  assert.is(secrets.redact(other), other)
+})
+
+stderr('redacts inherited keys where the child gets all variables', () => {
+  process.env['SPEC_API_KEY'] = 'inherited-value'
+  try {
+    const target = { env: {}, args: [], clearEnv: false }
+    const line = 'with inherited-value'
+    assert.is(new ChildSecrets({ ...target, inheritEnv: true }).redact(line), 'with <redacted>')
+    assert.is(new ChildSecrets({ ...target, inheritEnv: false }).redact(line), line)
+  } finally {
+    delete process.env['SPEC_API_KEY']
+  }
 })
 
 stderr('cuts a line that is too long, and marks it', () => {

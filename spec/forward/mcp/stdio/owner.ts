@@ -119,6 +119,7 @@ export function targetOf(file: string, args: readonly string[] = []): StdioTarge
     args: [childFile(file), ...args],
     env: {},
     clearEnv: false,
+    inheritEnv: false,
   }
 }
 
