@@ -8,7 +8,7 @@ import { guessTokens, UsageFindings } from './extract-usage.ts'
 import { parseHeaderUsage } from './raw-usage.ts'
 import { responseDialectOf } from './usage-dialects.ts'
 import type { ResponseDialect } from './usage-dialects.ts'
-import { CompressedWatch, decoderFor } from './watch-compressed.ts'
+import { CompressedWatch, contentCodingOf, decoderFor } from './watch-compressed.ts'
 import { EventWatch } from './watch-events.ts'
 import { FrameWatch } from './watch-frames.ts'
 import { JsonWatch } from './watch-json.ts'
@@ -61,18 +61,12 @@ function selectWatchClass(
   if (essence === 'text/event-stream') return EventWatch
   if (essence === 'application/vnd.amazon.eventstream') return FrameWatch
   if (isJsonType(essence) || JSON_LINES_TYPE.test(essence)) return SniffedWatch
-  // LLM clients ignore the content-type, so a response without one is read where text is expected.
-  const isUnspecific = essence === '' || essence === 'text/plain'
-  return isUnspecific && content === 'text' ? SniffedWatch : null
+  return isUnspecificType(essence) && content === 'text' ? SniffedWatch : null
 }
 
-/** `several` for nested codings, which have no decoder. */
-function contentCodingOf(head: ResponseHead): string {
-  const fields = head.getAll('content-encoding')
-  if (fields.length === 0) return 'identity'
-  const parts = fields.join(',').toLowerCase().split(',')
-  const codings = parts.map((part) => part.trim()).filter((part) => part !== '')
-  return codings.length > 1 ? 'several' : (codings[0] ?? 'identity')
+/** LLM clients ignore the content-type, so a response with one of these may be events or JSON. */
+export function isUnspecificType(essence: string): boolean {
+  return essence === '' || essence === 'text/plain'
 }
 
 const LAST_SPACE = 32
