@@ -24,12 +24,17 @@ import type { PromptBody } from './prompt/prompt.ts'
 import type { ProviderChoice } from './provider-catalogue.ts'
 import { buildProviderTarget } from './provider.ts'
 import { guessTokens } from './usage/extract-usage.ts'
-import { createResponseWatch } from './usage/response-watch.ts'
+import { decodeContent } from './usage/decoded-body.ts'
+import { createResponseWatch, isUnspecificType } from './usage/response-watch.ts'
 import { UsageFilter } from './usage/usage-filter.ts'
 import { UsageSettlement } from './usage/usage-settlement.ts'
+import { contentCodingOf } from './usage/watch-compressed.ts'
 
 /** After these, the next provider is called. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
+
+/** Answers of a provider that does not know a member of the request. */
+const UNKNOWN_MEMBER_STATUSES: ReadonlySet<number> = new Set([400, 422])
 
 /** Found in the message of a provider that does not know `stream_options.include_usage`. */
 const USAGE_REFUSAL_PATTERN = /stream_options|include_usage/i
@@ -63,7 +68,7 @@ export class ProviderAttempts implements Attempt {
   #body: AttemptBody | null = null
   /** The model of the current attempt; null if none is named. */
   #model: string | null = null
-  /** `omitted`: sent again without `include_usage`, after a 400. */
+  /** `omitted`: sent again without `include_usage`, after a 400 or 422. */
   #usageOption: 'allowed' | 'omitted' = 'allowed'
 
   constructor(exchange: Exchange, attempt: Attempt, plan: ProviderAttemptPlan) {
@@ -123,14 +128,15 @@ export class ProviderAttempts implements Attempt {
       candidate.health.failed(parseRetryAfter(head))
       if (this.#selectNextChoice()) return reply.body.cancel()
     } else candidate.health.succeeded()
-    if (head.status === 400 && this.#mayRefuseUsage(reply)) return this.#peekAtRefusal(reply)
+    if (UNKNOWN_MEMBER_STATUSES.has(head.status) && this.#mayRefuseUsage(reply))
+      return this.#peekAtRefusal(reply)
     this.#relay(reply)
   }
 
   #relay(reply: Reply): void {
     const { head } = reply
     const { candidate } = this.#choice
-    // The second call succeeded, so `include_usage` was the reason for the 400.
+    // The second call succeeded, so `include_usage` was the reason for the refusal.
     if (this.#usageOption === 'omitted' && head.status < 300)
       candidate.usageRefusals.add(this.#model)
     if (head.status < 200 || head.status > 299) this.#settleAtZero()
@@ -148,7 +154,7 @@ export class ProviderAttempts implements Attempt {
     this.#attempt.fail(error)
   }
 
-  /** A provider that does not know `include_usage` answers 400 and names it in a text. */
+  /** A provider that does not know `include_usage` answers 400 or 422 and names it in a text. */
   #mayRefuseUsage({ head, body }: Reply): boolean {
     if (this.#body?.asksForUsage !== true || !this.#plan.prompt.isReplayable) return false
     const type = essenceOf(head.get('content-type') ?? '')
@@ -156,7 +162,7 @@ export class ProviderAttempts implements Attempt {
     return isText && body.framing !== 'none' && !head.has('content-encoding')
   }
 
-  /** Reads the message of a 400. If it is about `include_usage`, the provider is called again without the option. */
+  /** Reads the message of a refusal. If it is about `include_usage`, the provider is called again without the option. */
   #peekAtRefusal({ head, body, tunnel }: Reply): void {
     const exchange = this.#exchange
     const { pendingCall } = exchange
@@ -229,8 +235,13 @@ export class ProviderAttempts implements Attempt {
       this.#settleAtZero()
       return { head, body, tunnel }
     }
+    const type = head.get('content-type') ?? ''
+    const isEvents = isEventStream(type)
+    // The response may start before the `stream` member of the request has been read.
+    const mayHaveExtraChunk =
+      sent?.mayAskForUsage === true && (isEvents || isUnspecificType(essenceOf(type)))
+    const content = mayHaveExtraChunk ? decodeContent(head, body) : body
     const watch = createResponseWatch(this.#format, head)
-    const isEvents = isEventStream(head.get('content-type'))
     const settlement = new UsageSettlement(this.#exchange, {
       watch,
       facts,
@@ -238,10 +249,10 @@ export class ProviderAttempts implements Attempt {
       guessInputTokens: () => this.#estimatedInput,
       mayChargeLate,
     })
-    const tapped = new TappedBody(body, settlement)
-    // The response may start before the `stream` member of the request has been read.
-    const isFiltered = sent?.mayAskForUsage === true && isEvents && !head.has('content-encoding')
-    if (!isFiltered) return { head, body: tapped, tunnel }
+    const tapped = new TappedBody(content, settlement)
+    // Neither the gateway nor the client can read an unknown coding.
+    if (!mayHaveExtraChunk || contentCodingOf(head) !== 'identity')
+      return { head, body: tapped, tunnel }
     head.remove('content-length')
     head.remove('transfer-encoding')
     return { head, body: new UsageFilter(tapped, () => sent.asksForUsage), tunnel }

@@ -87,6 +87,47 @@ for (const fixture of FIXTURES) {
   })
 }
 
+all('are counted by the headers of Bedrock and TGI where the body reports nothing', async () => {
+  const bedrock = {
+    'x-amzn-bedrock-input-token-count': '12',
+    'x-amzn-bedrock-output-token-count': '30',
+  }
+  const cached = {
+    'x-amzn-bedrock-cache-read-input-token-count': '100',
+    'x-amzn-bedrock-cache-write-input-token-count': '7',
+  }
+  const tgi = { 'x-prompt-tokens': '9', 'x-generated-tokens': '20' }
+  const text = '{"outputs":[{"text":"Hello","stop_reason":"stop"}]}'
+  const table: [path: string, fields: Record<string, string>, body: string, cost: number][] = [
+    ['/model/mistral.mistral-7b/invoke', bedrock, text, 42],
+    ['/model/anthropic.claude/invoke', { ...bedrock, ...cached }, '{"content":[]}', 149],
+    // The body wins.
+    [
+      '/model/meta.llama3/invoke',
+      bedrock,
+      '{"prompt_token_count":5,"generation_token_count":6}',
+      11,
+    ],
+    ['/generate', tgi, '{"generated_text":"Hello"}', 29],
+    ['/', tgi, '[{"generated_text":"Hello"}]', 29],
+    [
+      '/generate',
+      tgi,
+      '{"generated_text":"Hello","details":{"generated_tokens":20,"prefill":[]}}',
+      29,
+    ],
+  ]
+  for (const [path, fields, body, cost] of table) {
+    const answer = answers.events([Buffer.from(body)], {
+      'content-type': 'application/json',
+      ...fields,
+    })
+    const { gateway } = await staged(stage, { policies: tokens(BUDGET) }, answer)
+    await post(gateway, '{"prompt":"hi"}', { path })
+    assert.is(BUDGET - remainingTokens(gateway), cost, `${path} ${body}`)
+  }
+})
+
 const CODINGS = { gzip: gzipSync, br: brotliCompressSync }
 
 all('are counted through a decoder when they are compressed, and forwarded unchanged', async () => {

@@ -2,12 +2,12 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { Backend } from '../../support/backend.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { Http2Client } from '../../support/http2-client.ts'
-import { answers, chatEventsOf, chatOf } from '../../support/llm-backend.ts'
+import { answers, chatEventsOf, chatOf, LlmStream } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
 import {
   aiRoute,
@@ -157,13 +157,94 @@ usage('keeps providers from compressing a stream with a chunk to remove', async 
   const { gateway, backend } = await staged(stage, LIMITED, stream)
   await post(gateway, STREAMING, { fields: { 'accept-encoding': 'gzip' } })
   assert.is(backend.requests[0]!.headers['accept-encoding'], undefined)
-  // A provider that compresses anyway is counted, and its bytes are unchanged.
-  const bytes = gzipSync(EVENTS.join(''))
-  backend.answer(answers.events([bytes], { 'content-encoding': 'gzip' }))
-  const before = remainingTokens(gateway)
-  assert.ok((await post(gateway, STREAMING)).body.equals(bytes))
-  await gateway.logged(2)
-  assert.is(before - remainingTokens(gateway), 42)
+})
+
+usage('is removed from a stream that a provider compresses without being asked', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED)
+  for (const [coding, bytes] of [
+    ['gzip', gzipSync(EVENTS.join(''))],
+    ['deflate', deflateSync(EVENTS.join(''))],
+    ['br', brotliCompressSync(EVENTS.join(''))],
+  ] as const) {
+    const single = Array.from(bytes, (_byte, at) => bytes.subarray(at, at + 1))
+    for (const pieces of [[bytes], single]) {
+      backend.answer(answers.events(pieces, { 'content-encoding': coding }))
+      const before = remainingTokens(gateway)
+      const response = await post(gateway, STREAMING)
+      assert.equal([response.text, response.end], [PLAIN, 'whole'], coding)
+      assert.is(response.headers['content-encoding'], undefined)
+      assert.is(before - remainingTokens(gateway), 42)
+    }
+  }
+})
+
+usage(
+  'is not removed from a coding that the gateway cannot read, or from bytes that are not in the coding',
+  async () => {
+    const { gateway, backend } = await staged(stage, LIMITED)
+    const bytes = gzipSync(EVENTS.join(''))
+    backend.answer(answers.events([bytes], { 'content-encoding': 'x-own' }))
+    assert.ok((await post(gateway, STREAMING)).body.equals(bytes))
+    backend.answer(answers.events([Buffer.from('no gzip')], { 'content-encoding': 'gzip' }))
+    assert.is((await post(gateway, STREAMING)).end, 'cut')
+    // What can be decoded of a stream that breaks is forwarded.
+    const cut = new LlmStream({}, 'gzip')
+    backend.answer(cut.answer)
+    const response = post(gateway, STREAMING)
+    await cut.opened()
+    await cut.send(EVENTS[0]!)
+    cut.cut()
+    assert.equal([(await response).text, (await response).end], [EVENTS[0], 'cut'])
+  },
+)
+
+usage('is removed where the type of the stream is missing or unspecific', async () => {
+  for (const fields of [
+    { 'content-type': 'text/plain' },
+    { 'content-type': 'Text/Plain; charset=utf-8' },
+  ]) {
+    const { gateway } = await staged(stage, LIMITED, answers.events(EVENTS, fields))
+    assert.is((await post(gateway, STREAMING)).text, PLAIN)
+    assert.is(remainingTokens(gateway), 1000 - 42)
+  }
+  const untyped: LlmAnswer = (_request, response) => {
+    response.writeHead(200, {}).end(EVENTS.join(''))
+  }
+  const { gateway, backend } = await staged(stage, LIMITED, untyped)
+  assert.is((await post(gateway, STREAMING)).text, PLAIN)
+  assert.is(remainingTokens(gateway), 1000 - 42)
+  // A response that is JSON is not changed.
+  const text = '{"choices":[],\n\n"usage":{"prompt_tokens":1,"completion_tokens":1}}'
+  backend.answer((_request, response) => void response.writeHead(200, {}).end(text))
+  assert.is((await post(gateway, STREAMING)).text, text)
+})
+
+usage('is removed where the chunk has no choices', async () => {
+  const chunk =
+    'data: {"id":"c","object":"chat.completion.chunk","usage":{"prompt_tokens":30,"completion_tokens":12}}\n\n'
+  const events = EVENTS.map((event) => (event.includes('"usage"') ? chunk : event))
+  const { gateway } = await staged(stage, LIMITED, answers.events(events))
+  assert.is((await post(gateway, STREAMING)).text, PLAIN)
+  assert.is(remainingTokens(gateway), 1000 - 42)
+})
+
+usage('is refused by a 422, which is remembered like a 400', async () => {
+  const detail =
+    '{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}}'
+  const answer: LlmAnswer = (request, response) => {
+    if (!('stream_options' in request.json)) return stream(request, response)
+    response.writeHead(422, { 'content-type': 'application/json' }).end(detail)
+  }
+  const { gateway, backend } = await staged(stage, LIMITED, answer)
+  for (const requests of [2, 3]) {
+    assert.is((await post(gateway, STREAMING)).text, PLAIN)
+    assert.is(backend.requests.length, requests)
+  }
+  // Another 422 is forwarded.
+  const other = '{"message":"messages is too long"}'
+  backend.answer((_request, response) => void response.writeHead(422, {}).end(other))
+  const response = await post(gateway, chatAsking({ model: 'n', stream: true }))
+  assert.equal([response.status, response.text], [422, other])
 })
 
 usage('is removed even if the response head arrives before the end of the request', async () => {

@@ -23,6 +23,7 @@ export function bytesOf(file: string): Buffer {
 }
 
 export function typeOf(file: string): string {
+  if (file.endsWith('.ndjson')) return 'application/x-ndjson'
   return file.endsWith('.sse') ? 'text/event-stream' : 'application/json'
 }
 

@@ -108,6 +108,35 @@ const COMPLETIONS: readonly Fixture[] = [
     },
   },
   {
+    file: 'chat-xai.json',
+    format: 'completions',
+    usage: {
+      input: 32,
+      output: 9,
+      total: 135,
+      cachedInput: 6,
+      reasoning: 94,
+      inputAudio: 0,
+      outputAudio: 0,
+    },
+    cost: counted(32, 103),
+    facts: {
+      ...tokens(32, 103),
+      responseModel: 'grok-4',
+      cachedInputTokens: 6,
+      reasoningTokens: 94,
+      inputAudioTokens: 0,
+      outputAudioTokens: 0,
+    },
+  },
+  {
+    file: 'chat-stream-gemini.sse',
+    format: 'completions',
+    usage: { input: 12, output: 4, total: 98 },
+    cost: counted(12, 86),
+    facts: { ...tokens(12, 86), responseModel: 'gemini-2.5-flash', reasoningTokens: 82 },
+  },
+  {
     file: 'text.json',
     format: 'completions',
     usage: { input: 5, output: 7, total: 12 },
@@ -317,10 +346,85 @@ const OTHERS: readonly Fixture[] = [
   { file: 'models.json', format: 'models', usage: null, cost: counted(0, 0), facts: {} },
 ]
 
+/** Providers whose paths have no format of their own. */
+const NATIVE: readonly Fixture[] = [
+  {
+    file: 'ollama-chat.ndjson',
+    format: 'detect',
+    usage: { input: 26, output: 282 },
+    cost: counted(26, 282),
+    facts: { ...tokens(26, 282), responseModel: 'llama3.2' },
+  },
+  {
+    file: 'ollama-generate.json',
+    format: 'detect',
+    usage: { input: 26, output: 290 },
+    cost: counted(26, 290),
+    facts: { ...tokens(26, 290), responseModel: 'llama3.2' },
+  },
+  {
+    file: 'cohere-chat-stream.sse',
+    format: 'detect',
+    usage: { input: 69, output: 12, cachedInput: 0 },
+    cost: counted(69, 12),
+    facts: { ...tokens(69, 12), cachedInputTokens: 0 },
+  },
+  {
+    file: 'llama-cpp-stream.sse',
+    format: 'detect',
+    usage: { input: 5, output: 8 },
+    cost: counted(5, 8),
+    facts: { ...tokens(5, 8), responseModel: 'local-7b' },
+  },
+  {
+    file: 'llama-cpp.json',
+    format: 'detect',
+    usage: { input: 5, output: 8 },
+    cost: counted(5, 8),
+    facts: { ...tokens(5, 8), responseModel: 'local-7b' },
+  },
+  {
+    file: 'tgi-stream.sse',
+    format: 'detect',
+    usage: { input: 9, output: 2 },
+    cost: counted(9, 2),
+    facts: tokens(9, 2),
+  },
+  {
+    file: 'databricks-stream.sse',
+    format: 'detect',
+    usage: { input: 15, output: 345, total: 360 },
+    cost: counted(15, 345),
+    facts: { ...tokens(15, 345), responseModel: 'databricks-claude-sonnet-4' },
+  },
+  {
+    file: 'databricks-predictions.json',
+    format: 'detect',
+    usage: { input: 11, output: 102 },
+    cost: counted(11, 102),
+    facts: tokens(11, 102),
+  },
+  {
+    file: 'titan.json',
+    format: 'detect',
+    usage: { input: 19, output: 39 },
+    cost: counted(19, 39),
+    facts: tokens(19, 39),
+  },
+  {
+    file: 'llama-bedrock.json',
+    format: 'detect',
+    usage: { input: 27, output: 9 },
+    cost: counted(27, 9),
+    facts: tokens(27, 9),
+  },
+]
+
 export const FIXTURES: readonly Fixture[] = [
   ...COMPLETIONS,
   ...MESSAGES,
   ...RESPONSES,
   ...GEMINI,
   ...OTHERS,
+  ...NATIVE,
 ]

@@ -6,7 +6,15 @@ import { NO_INTEREST } from '../../../text/json-members.ts'
 import type { RootMember } from '../../../text/json-members.ts'
 import { JsonPeek } from '../../../text/json-peek.ts'
 import type { InputCountMeaning, ObservedUsage, RawUsage } from '../llm-call-types.ts'
-import { mergeUsage, parseUsage, readCountAt, readTextAt, readValueAt } from './raw-usage.ts'
+import {
+  mergeUsage,
+  parseRootUsage,
+  parseUsage,
+  readCountAt,
+  readTextAt,
+  readValueAt,
+} from './raw-usage.ts'
+import type { ParsedUsage } from './raw-usage.ts'
 import type { MemberTree, ResponseDialect } from './usage-dialects.ts'
 
 /** Of one member: a longer one is searched for watched members below it, or skipped if it has none. */
@@ -75,7 +83,7 @@ export type UsageMeasurements = Pick<ObservedUsage, 'outputGuess' | 'firstAt' | 
  */
 export class UsageFindings {
   readonly #dialect: ResponseDialect
-  #usage: RawUsage | null = null
+  #usage: RawUsage | null
   #counts: InputCountMeaning
   #outputCount: ObservedUsage['outputCount'] = 'whole'
   #model: string | null = null
@@ -85,7 +93,8 @@ export class UsageFindings {
 
   constructor(dialect: ResponseDialect) {
     this.#dialect = dialect
-    this.#counts = dialect.counts
+    this.#usage = dialect.headerUsage?.usage ?? null
+    this.#counts = dialect.headerUsage?.counts ?? dialect.counts
   }
 
   /** Every object with new information contains one of these. */
@@ -99,8 +108,13 @@ export class UsageFindings {
 
   /** Reads only the members that the dialect defines. */
   readObject(object: unknown): void {
-    const { usage, model, tier, count } = this.#dialect
-    for (const path of usage) this.#mergeUsageAt(object, path)
+    const { usage, rootUsage, model, tier, count } = this.#dialect
+    if (rootUsage === 'read') this.#mergeUsage(parseRootUsage(object), 'whole')
+    for (const path of usage)
+      this.#mergeUsage(
+        parseUsage(readValueAt(object, path)),
+        path === this.#dialect.begun ? 'begun' : 'whole',
+      )
     this.#model ??= firstText(object, model)
     this.#tier ??= firstText(object, tier)
     if (count !== null) this.#countTokens = readCountAt(object, count) ?? this.#countTokens
@@ -131,13 +145,11 @@ export class UsageFindings {
     }
   }
 
-  #mergeUsageAt(object: unknown, path: readonly string[]): void {
-    const report = parseUsage(readValueAt(object, path))
+  #mergeUsage(report: ParsedUsage | null, outputCount: ObservedUsage['outputCount']): void {
     if (report === null) return
     this.#usage = mergeUsage(this.#usage, report.usage)
     this.#counts = report.counts ?? this.#counts
-    if (report.usage.output === undefined) return
-    this.#outputCount = path === this.#dialect.begun ? 'begun' : 'whole'
+    if (report.usage.output !== undefined) this.#outputCount = outputCount
   }
 }
 

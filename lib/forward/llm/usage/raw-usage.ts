@@ -1,5 +1,7 @@
-// Parses the usage object of any provider. The member names of the different shapes do not overlap.
+// Parses the usage that a provider reports: in a usage object, in the root of a response, or in response headers. The member
+// names of the different shapes do not overlap.
 
+import type { HeaderFields } from '../../../core/head.ts'
 import type { InputCountMeaning, RawUsage } from '../llm-call-types.ts'
 
 export interface ParsedUsage {
@@ -36,6 +38,7 @@ const USAGE_FIELD_NAMES: Readonly<Record<UsageField, readonly string[]>> = {
     'input_tokens_details.cached_tokens',
     'cache_read_input_tokens',
     'prompt_cache_hit_tokens',
+    'cached_tokens',
     'cachedContentTokenCount',
     'cacheReadInputTokens',
     'cacheReadInputTokenCount',
@@ -57,12 +60,54 @@ const USAGE_FIELD_NAMES: Readonly<Record<UsageField, readonly string[]>> = {
   outputAudio: ['completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'],
 }
 
+/** Counts of providers without a usage object, by their paths in the response; those in an array are added. */
+const ROOT_FIELD_NAMES: Readonly<Partial<Record<UsageField, readonly string[]>>> = {
+  input: [
+    'prompt_eval_count', // Ollama
+    'tokens_evaluated', // llama.cpp
+    'prompt_token_count', // Llama on Bedrock
+    'inputTextTokenCount', // Titan on Bedrock
+    'details.input_length', // TGI
+    'predictions.metadata.input_tokens', // Databricks
+  ],
+  output: [
+    'eval_count',
+    'tokens_predicted',
+    'generation_token_count',
+    'totalOutputTextTokenCount',
+    'results.tokenCount', // Titan without a stream
+    'details.generated_tokens + details.best_of_sequences.generated_tokens',
+    'predictions.metadata.output_tokens',
+  ],
+}
+
+/** Headers of Bedrock and TGI, whose bodies do not always report usage. */
+const USAGE_HEADERS: readonly (readonly [UsageField, readonly string[]])[] = [
+  ['input', ['x-amzn-bedrock-input-token-count', 'x-prompt-tokens']],
+  ['output', ['x-amzn-bedrock-output-token-count', 'x-generated-tokens']],
+  ['cachedInput', ['x-amzn-bedrock-cache-read-input-token-count']],
+  ['cacheCreation', ['x-amzn-bedrock-cache-write-input-token-count']],
+]
+
 /** Counts to add, each by its path. */
 type UsageSum = readonly (readonly string[])[]
+type UsageSums = readonly (readonly [UsageField, readonly UsageSum[]])[]
 
-const USAGE_SUMS = Object.entries(USAGE_FIELD_NAMES).map(
-  ([count, names]) => [count as UsageField, names.map(parseUsageSum)] as const,
+const USAGE_SUMS = parseUsageSums(USAGE_FIELD_NAMES)
+const ROOT_SUMS = parseUsageSums(ROOT_FIELD_NAMES)
+
+/** The paths of the counts that `parseRootUsage` reads. */
+export const ROOT_USAGE_PATHS: readonly (readonly string[])[] = ROOT_SUMS.flatMap(([, sums]) =>
+  sums.flat(),
 )
+
+function parseUsageSums(
+  names: Readonly<Partial<Record<UsageField, readonly string[]>>>,
+): UsageSums {
+  return Object.entries(names).map(
+    ([count, texts]) => [count as UsageField, texts.map(parseUsageSum)] as const,
+  )
+}
 
 function parseUsageSum(text: string): UsageSum {
   return text.split(' + ').map((path) => path.split('.'))
@@ -75,12 +120,41 @@ const BEDROCK_FIELDS = ['inputTokens', 'outputTokens', 'inputTokenCount', 'outpu
 /** null if the value has no count. */
 export function parseUsage(value: unknown): ParsedUsage | null {
   if (!isObject(value)) return null
-  const usage: RawUsage = {}
-  for (const [count, sums] of USAGE_SUMS) {
+  const usage = readSums(value, USAGE_SUMS)
+  return usage === null ? null : { usage, counts: inputCountMeaningOf(value) }
+}
+
+/** Parses the counts in the root of a response without a usage object; null if it has none. */
+export function parseRootUsage(response: unknown): ParsedUsage | null {
+  const usage = isObject(response) ? readSums(response, ROOT_SUMS) : null
+  return usage === null ? null : { usage, counts: null }
+}
+
+/** Parses the counts in the headers of a response; null if it has none. */
+export function parseHeaderUsage(head: Pick<HeaderFields, 'get'>): ParsedUsage | null {
+  let usage: RawUsage | null = null
+  for (const [count, names] of USAGE_HEADERS)
+    for (const name of names) {
+      const text = head.get(name)
+      if (text === undefined || !COUNT_TEXT.test(text)) continue
+      usage ??= {}
+      usage[count] ??= Number(text)
+    }
+  return usage === null ? null : { usage, counts: 'withoutCached' }
+}
+
+/** A count as text; 15 digits are always a safe integer. */
+const COUNT_TEXT = /^\d{1,15}$/
+
+function readSums(value: Readonly<Record<string, unknown>>, rows: UsageSums): RawUsage | null {
+  let usage: RawUsage | null = null
+  for (const [count, sums] of rows) {
     const number = readFirstSum(value, sums)
-    if (number !== undefined) usage[count] = number
+    if (number === undefined) continue
+    usage ??= {}
+    usage[count] = number
   }
-  return Object.keys(usage).length === 0 ? null : { usage, counts: inputCountMeaningOf(value) }
+  return usage
 }
 
 export function mergeUsage(older: RawUsage | null, newer: RawUsage): RawUsage {
@@ -117,12 +191,28 @@ function readFirstSum(value: unknown, sums: readonly UsageSum[]): number | undef
   for (const sum of sums) {
     let total: number | undefined
     for (const path of sum) {
-      const count = readCountAt(value, path)
+      const count = addCountsAt(value, path, 0)
       if (count !== undefined) total = (total ?? 0) + count
     }
     if (total !== undefined) return total
   }
   return undefined
+}
+
+/** The count at a path from its member `index` on; of an array, the counts in its elements are added. */
+function addCountsAt(value: unknown, path: readonly string[], index: number): number | undefined {
+  if (Array.isArray(value) && index > 0 && index < path.length) {
+    let total: number | undefined
+    for (const element of value) {
+      const count = addCountsAt(element, path, index)
+      if (count !== undefined) total = (total ?? 0) + count
+    }
+    return total
+  }
+  if (index === path.length) return readCountAt(value, [])
+  const name = path[index]!
+  if (!isObject(value) || !Object.hasOwn(value, name)) return undefined
+  return addCountsAt(value[name], path, index + 1)
 }
 
 function inputCountMeaningOf(usage: Readonly<Record<string, unknown>>): InputCountMeaning | null {

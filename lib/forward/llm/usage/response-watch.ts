@@ -5,9 +5,10 @@ import type { Outcome, Tap } from '../../../core/types.ts'
 import type { LlmFormat, ObservedUsage } from '../llm-call-types.ts'
 import { essenceOf, isJsonType } from '../llm-formats.ts'
 import { guessTokens, UsageFindings } from './extract-usage.ts'
+import { parseHeaderUsage } from './raw-usage.ts'
 import { responseDialectOf } from './usage-dialects.ts'
 import type { ResponseDialect } from './usage-dialects.ts'
-import { CompressedWatch, decoderFor } from './watch-compressed.ts'
+import { CompressedWatch, contentCodingOf, decoderFor } from './watch-compressed.ts'
 import { EventWatch } from './watch-events.ts'
 import { FrameWatch } from './watch-frames.ts'
 import { JsonWatch } from './watch-json.ts'
@@ -32,7 +33,7 @@ export function createResponseWatch(
   head: ResponseHead,
   now: () => number = clock,
 ): ResponseWatch {
-  const dialect = responseDialectOf(format)
+  const dialect = withHeaderUsage(responseDialectOf(format), head)
   const essence = essenceOf(head.get('content-type') ?? '')
   const WatchClass = selectWatchClass(essence, dialect)
   const unread = MEDIA_TYPE.test(essence) ? 'other' : dialect.unread
@@ -44,6 +45,14 @@ export function createResponseWatch(
   return new CompressedWatch(new WatchClass(dialect, now), decoder)
 }
 
+function withHeaderUsage(dialect: ResponseDialect, head: ResponseHead): ResponseDialect {
+  const headerUsage = dialect.rootUsage === 'read' ? parseHeaderUsage(head) : null
+  return headerUsage === null ? dialect : { ...dialect, headerUsage }
+}
+
+/** Types of responses with one JSON object on each line, as Ollama streams. */
+const JSON_LINES_TYPE = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)$/
+
 /** null for a type that no watch can read. */
 function selectWatchClass(
   essence: string,
@@ -51,19 +60,13 @@ function selectWatchClass(
 ): ResponseWatchClass | null {
   if (essence === 'text/event-stream') return EventWatch
   if (essence === 'application/vnd.amazon.eventstream') return FrameWatch
-  if (isJsonType(essence)) return SniffedWatch
-  // LLM clients ignore the content-type, so a response without one is read where text is expected.
-  const isUnspecific = essence === '' || essence === 'text/plain'
-  return isUnspecific && content === 'text' ? SniffedWatch : null
+  if (isJsonType(essence) || JSON_LINES_TYPE.test(essence)) return SniffedWatch
+  return isUnspecificType(essence) && content === 'text' ? SniffedWatch : null
 }
 
-/** `several` for nested codings, which have no decoder. */
-function contentCodingOf(head: ResponseHead): string {
-  const fields = head.getAll('content-encoding')
-  if (fields.length === 0) return 'identity'
-  const parts = fields.join(',').toLowerCase().split(',')
-  const codings = parts.map((part) => part.trim()).filter((part) => part !== '')
-  return codings.length > 1 ? 'several' : (codings[0] ?? 'identity')
+/** LLM clients ignore the content-type, so a response with one of these may be events or JSON. */
+export function isUnspecificType(essence: string): boolean {
+  return essence === '' || essence === 'text/plain'
 }
 
 const LAST_SPACE = 32

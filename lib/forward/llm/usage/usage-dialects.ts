@@ -2,6 +2,8 @@
 
 import type { LlmFormat } from '../../../config/backend-types.ts'
 import type { InputCountMeaning } from '../llm-call-types.ts'
+import { ROOT_USAGE_PATHS } from './raw-usage.ts'
+import type { ParsedUsage } from './raw-usage.ts'
 
 /** Names of members, from the root inwards. */
 export type MemberPath = readonly string[]
@@ -9,6 +11,8 @@ export type MemberPath = readonly string[]
 interface DialectRow {
   /** All paths that exist in an object are read, in this order. */
   readonly usage: readonly MemberPath[]
+  /** Whether the root of a response and its headers are read too, for providers without a usage object. */
+  readonly rootUsage: 'read' | 'none'
   /** The one of `usage` that is reported at the start of a stream, so that its output count is not final. */
   readonly begun: MemberPath | null
   readonly model: readonly MemberPath[]
@@ -32,6 +36,8 @@ interface DialectRow {
 export type MemberTree = ReadonlyMap<string, MemberTree>
 
 export interface ResponseDialect extends DialectRow {
+  /** What the headers of a response report; null in the dialect itself. */
+  readonly headerUsage: ParsedUsage | null
   /** All paths of the dialect as a tree, and the `type` of an event. */
   readonly memberTree: MemberTree
   /** Every event with information contains one of these: a member name with its closing quote, or an ending. */
@@ -42,6 +48,7 @@ export interface ResponseDialect extends DialectRow {
 
 const EMPTY_DIALECT: DialectRow = {
   usage: [],
+  rootUsage: 'none',
   begun: null,
   model: [],
   tier: [],
@@ -113,18 +120,32 @@ const RERANK_DIALECT: DialectRow = {
   model: [['model']],
 }
 
-/** All dialects together, and Bedrock's Converse, whose endings are not known. */
+/** Other usage objects: of Bedrock's Converse, Cohere's chats in both versions and MLflow's gateway. */
+const OTHER_USAGE_PATHS: readonly MemberPath[] = [
+  ['metadata', 'usage'],
+  ['delta', 'usage'],
+  ['meta'],
+  ['response', 'meta'],
+  ['metadata'],
+]
+
+/** The last events of Cohere's streams. */
+const COHERE_ENDINGS: readonly string[] = ['message-end', 'stream-end']
+
+/** All dialects together, and those that have no format of their own. */
 const ANY_DIALECT: DialectRow = {
   ...EMPTY_DIALECT,
-  usage: unionPaths(({ usage }) => usage, [['metadata', 'usage']]),
+  usage: unionPaths(({ usage }) => usage, OTHER_USAGE_PATHS),
+  rootUsage: 'read',
   begun: BEGUN_USAGE_PATH,
   model: unionPaths(({ model }) => model),
   tier: unionPaths(({ tier }) => tier),
-  endings: new Set(
-    [COMPLETIONS_DIALECT, MESSAGES_DIALECT, RESPONSES_DIALECT].flatMap(({ endings }) =>
+  endings: new Set([
+    ...[COMPLETIONS_DIALECT, MESSAGES_DIALECT, RESPONSES_DIALECT].flatMap(({ endings }) =>
       Array.from(endings),
     ),
-  ),
+    ...COHERE_ENDINGS,
+  ]),
 }
 
 /** No usage is expected, but it is counted if a response reports some. */
@@ -171,11 +192,13 @@ function unionPaths(
 }
 
 function completeDialect(row: DialectRow): ResponseDialect {
-  const { usage, model, tier, count, endings } = row
-  const paths = [...usage, ...model, ...tier, ...(count === null ? [] : [count])]
-  const markers = [...usage.map(lastName), ...endings]
+  const { usage, rootUsage, model, tier, count, endings } = row
+  const rootPaths = rootUsage === 'read' ? ROOT_USAGE_PATHS : []
+  const paths = [...usage, ...rootPaths, ...model, ...tier, ...(count === null ? [] : [count])]
+  const markers = [...[...usage, ...rootPaths].map(lastName), ...endings]
   return {
     ...row,
+    headerUsage: null,
     memberTree: buildMemberTree([...paths, ['type']]),
     markers: [...new Set(markers)],
     firstMarkers: [...new Set([...markers, ...model.map(lastName)])],

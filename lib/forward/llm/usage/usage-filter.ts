@@ -171,7 +171,7 @@ export class UsageFilter implements Body, Sink {
   }
 }
 
-/** An object with usage and an empty `choices`; with choices it is a content chunk. */
+/** An object with usage, and with empty `choices` or none; with choices it is a content chunk. */
 function isUsageChunk(bytes: Buffer, from: number, to: number): boolean {
   if (!containsMarker(bytes.latin1Slice(from, to), USAGE_MARKERS)) return false
   let isUsage = false
@@ -186,12 +186,17 @@ function isUsageChunk(bytes: Buffer, from: number, to: number): boolean {
   return isUsage
 }
 
+/** Members of events with usage and without `choices` that clients need: errors, and events of other dialects. */
+const CONTENT_NAMES = ['error', 'type', 'delta', 'message', 'content', 'text']
+
 function hasOnlyUsage(data: Buffer): boolean {
   try {
     const chunk: unknown = JSON.parse(data.toString())
     if (!isObject(chunk) || !isObject(chunk['usage'])) return false
     const { choices } = chunk
-    return Array.isArray(choices) && choices.length === 0
+    if (Array.isArray(choices)) return choices.length === 0
+    const isMissing = choices === undefined || choices === null
+    return isMissing && !CONTENT_NAMES.some((name) => Object.hasOwn(chunk, name))
   } catch {
     return false
   }

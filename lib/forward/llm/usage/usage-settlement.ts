@@ -128,7 +128,7 @@ export function llmFactsOf(observed: ObservedUsage): Partial<LlmFacts> {
     providerTotalTokens: usage.total ?? addIfKnown(usage.input, output),
     cachedInputTokens: usage.cachedInput,
     cacheCreationInputTokens: usage.cacheCreation,
-    reasoningTokens: usage.reasoning,
+    reasoningTokens: usage.reasoning ?? (unlistedOutputOf(observed) || undefined),
     inputAudioTokens: usage.inputAudio,
     outputAudioTokens: usage.outputAudio,
   })
@@ -142,10 +142,20 @@ function countedInputOf({ usage, counts }: ObservedUsage): number | undefined {
 }
 
 /** Of a truncated response, only a count that was reported during the stream. */
-function countedOutputOf({ usage, outputCount, ending }: ObservedUsage): number | undefined {
+function countedOutputOf(observed: ObservedUsage): number | undefined {
+  const { usage, outputCount, ending } = observed
   if (usage === null) return undefined
-  if (ending === 'seen') return usage.output ?? remainderOf(usage, usage.input)
-  return outputCount === 'whole' ? usage.output : undefined
+  if (usage.output === undefined)
+    return ending === 'seen' ? remainderOf(usage, usage.input) : undefined
+  if (ending !== 'seen' && outputCount !== 'whole') return undefined
+  return toSafeInteger(usage.output + unlistedOutputOf(observed))
+}
+
+/** What the total has above input and output: reasoning, which xAI and Gemini's OpenAI path do not count as output. */
+function unlistedOutputOf(observed: ObservedUsage): number {
+  const { input, output, total } = observed.usage ?? {}
+  if (input === undefined || output === undefined || total === undefined) return 0
+  return Math.max(0, total - (countedInputOf(observed) ?? 0) - output)
 }
 
 /** The total minus the other part: embeddings and rerank report only a total. */

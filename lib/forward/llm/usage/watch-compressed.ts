@@ -3,6 +3,7 @@
 
 import zlib from 'node:zlib'
 import type { Transform } from 'node:stream'
+import type { ResponseHead } from '../../../core/head.ts'
 import type { Outcome } from '../../../core/types.ts'
 import { throwInMicrotask } from '../../../http/tapped-body.ts'
 import type { ObservedUsage } from '../llm-call-types.ts'
@@ -107,7 +108,7 @@ export class CompressedWatch implements ResponseWatch {
 }
 
 /** Gets the first bytes, which decide the variant of `deflate`. */
-type DecoderFactory = (first: Buffer) => Transform
+export type DecoderFactory = (first: Buffer) => Transform
 
 // A truncated response is decoded as far as possible, and all decoded bytes are emitted at once.
 const DEFLATE = {
@@ -140,4 +141,13 @@ const DECODERS: Readonly<Record<string, DecoderFactory>> = {
 /** null for an unknown coding. */
 export function decoderFor(coding: string): DecoderFactory | null {
   return Object.hasOwn(DECODERS, coding) ? DECODERS[coding]! : null
+}
+
+/** The coding of a response; `several` for nested codings, which have no decoder. */
+export function contentCodingOf(head: ResponseHead): string {
+  const fields = head.getAll('content-encoding')
+  if (fields.length === 0) return 'identity'
+  const parts = fields.join(',').toLowerCase().split(',')
+  const codings = parts.map((part) => part.trim()).filter((part) => part !== '')
+  return codings.length > 1 ? 'several' : (codings[0] ?? 'identity')
 }

@@ -1,5 +1,5 @@
-// Watches a response that is one JSON object, or an array of objects, as Gemini streams without `alt=sse`. Of each object only
-// the members with usage and model are kept.
+// Watches a response that is one JSON object, an array of objects, as Gemini streams without `alt=sse`, or one object on each
+// line, as Ollama streams. Of each object only the members with usage and model are kept.
 
 import { JsonPeek } from '../../../text/json-peek.ts'
 import { NO_INTEREST } from '../../../text/json-members.ts'
@@ -8,6 +8,7 @@ import type { Outcome } from '../../../core/types.ts'
 import type { ObservedUsage } from '../llm-call-types.ts'
 import type { ResponseDialect } from './usage-dialects.ts'
 import {
+  guessEventTokens,
   guessTokens,
   MAX_PARSED_BYTES,
   MAX_WATCHED_MEMBER_BYTES,
@@ -24,8 +25,9 @@ const CLOSE_BRACE = 125
 const SEPARATORS: ReadonlySet<number> = new Set(Buffer.from(' \t\r\n\ufeff,'))
 
 const LAST_SPACE = 32
+const LF = 10
 
-/** `between`: before the first object, or between the objects of an array. */
+/** `between`: before the first object, or in an array. `over`: after a whole response, which another line may continue. */
 type JsonWatchState = 'between' | 'object' | 'over' | 'broken'
 
 export class JsonWatch implements ResponseWatch {
@@ -41,6 +43,8 @@ export class JsonWatch implements ResponseWatch {
   #bytesBefore = 0
   /** The offset of the closing brace in the current object; -1 until it arrives. */
   #closedAt = -1
+  /** Objects that started. */
+  #objects = 0
   #bytes = 0
   #firstAt = 0
   #lastAt = 0
@@ -53,16 +57,22 @@ export class JsonWatch implements ResponseWatch {
 
   get observed(): ObservedUsage {
     const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
-    const isText = this.#dialect.content === 'text'
-    const outputGuess = isText ? guessTokens(this.#bytes) : 0
-    return this.#findings.toObservedUsage({ outputGuess, firstAt, lastAt })
+    return this.#findings.toObservedUsage({ outputGuess: this.#outputGuess, firstAt, lastAt })
+  }
+
+  /** Of several lines, each is an event of a stream. */
+  get #outputGuess(): number {
+    if (this.#root === 'object' && this.#objects > 1)
+      return guessEventTokens(this.#objects, this.#bytes)
+    return this.#dialect.content === 'text' ? guessTokens(this.#bytes) : 0
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
     this.#lastAt = this.#now()
     if (this.#firstAt === 0) this.#firstAt = this.#lastAt
     this.#bytes += to - from
-    if (this.#state === 'between' && this.#readWholeObject(bytes, from, to)) return
+    const isBetween = this.#state === 'between' || this.#state === 'over'
+    if (isBetween && this.#readWholeObject(bytes, from, to)) return
     let at = from
     while (at < to) at = this[this.#state](bytes, at, to)
   }
@@ -108,8 +118,11 @@ export class JsonWatch implements ResponseWatch {
     return end
   }
 
-  private over(_bytes: Buffer, _from: number, to: number): number {
-    return to
+  private over(bytes: Buffer, at: number, to: number): number {
+    if (bytes[at]! <= LAST_SPACE) return at + 1
+    if (this.#root === 'array' || bytes[at] !== OPEN_BRACE) return to
+    this.#startObject()
+    return at
   }
 
   private broken(_bytes: Buffer, _from: number, to: number): number {
@@ -118,8 +131,11 @@ export class JsonWatch implements ResponseWatch {
 
   /** Reads a short response that arrived in one chunk with `JSON.parse`, which costs a third of a peek. */
   #readWholeObject(bytes: Buffer, from: number, to: number): boolean {
-    const object = this.#root === 'object' ? parseWholeObject(bytes, from, to) : null
+    if (this.#root === 'array' || (this.#state === 'over' && hasSeveralLines(bytes, from, to)))
+      return false
+    const object = parseWholeObject(bytes, from, to)
     if (object === null) return false
+    this.#objects++
     this.#findings.readObject(object)
     this.#state = 'over'
     return true
@@ -127,6 +143,7 @@ export class JsonWatch implements ResponseWatch {
 
   #startObject(): void {
     this.#state = 'object'
+    this.#objects++
     this.#bytesBefore = 0
     this.#closedAt = -1
     this.#peek = new JsonPeek({
@@ -146,6 +163,11 @@ export class JsonWatch implements ResponseWatch {
     this.#findings.readObject(this.#members)
     this.#members = {}
   }
+}
+
+function hasSeveralLines(bytes: Buffer, from: number, to: number): boolean {
+  const lineEnd = bytes.indexOf(LF, from)
+  return lineEnd >= 0 && lineEnd < to - 1
 }
 
 /** null if the bytes are too long, or not exactly one object. */

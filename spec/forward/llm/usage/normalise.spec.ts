@@ -53,10 +53,26 @@ normalise('computes a missing count from the total', () => {
     [{ input: 5, total: 8 }, 5, 3],
     [{ output: 5, total: 8 }, 3, 5],
     [{ input: 9, total: 8 }, 9, 0],
-    [{ input: 5, output: 1, total: 100 }, 5, 1],
   ]
   for (const [usage, input, output] of cases)
     assert.equal(computeLlmCost(seen(usage), 7), { input, output, basis: 'counted' })
+})
+
+normalise('counts what the total has above input and output as reasoning', () => {
+  const xai = seen({ input: 32, output: 9, total: 135 })
+  assert.equal(computeLlmCost(xai, 7), { input: 32, output: 103, basis: 'counted' })
+  assert.is(llmFactsOf(xai).reasoningTokens, 94)
+  const said = seen({ input: 32, output: 9, total: 135, reasoning: 90 })
+  assert.is(llmFactsOf(said).reasoningTokens, 90)
+  // A total may include cached tokens that the input does not.
+  const usage = { input: 10, output: 5, total: 95, cachedInput: 80 }
+  const cached = seen(usage, { counts: 'withoutCached' })
+  assert.equal(computeLlmCost(cached, 7), { input: 90, output: 5, basis: 'counted' })
+  assert.is(llmFactsOf(cached).reasoningTokens, undefined)
+  const cut = seen({ input: 32, output: 9, total: 135 }, { ending: 'missing' })
+  assert.is(computeLlmCost(cut, 7).output, 103)
+  const huge = seen({ input: 0, output: 1, total: Number.MAX_SAFE_INTEGER })
+  assert.is(computeLlmCost(huge, 7).output, Number.MAX_SAFE_INTEGER)
 })
 
 normalise('estimates counts that are not reported, and marks them as estimated', () => {

@@ -74,6 +74,8 @@ filter('does not change a stream without such a chunk', () => {
 filter('removes it in every notation', () => {
   holds(`${WORD}:c\nid: 4\nevent: x\n${USAGE}${DONE}`, WORD + DONE)
   holds('data:{"usage":{},"choices":[]}\n\n', '')
+  holds('data: {"choices":null,"usage":{"prompt_tokens":1}}\n\n', '')
+  holds('data: {"id":"a","object":"chat.completion.chunk","usage":{"prompt_tokens":1}}\n\n', '')
   holds('data: {"choices" : [ ],\ndata: "usage"\ndata: :\ndata: {"total_tokens":1}}\n\n', '')
   holds(`\xef\xbb\xbf${USAGE}${DONE}`, DONE)
 })
@@ -84,8 +86,8 @@ filter('keeps every event that only looks similar', () => {
     'data: {"choices":[],"usage":[]}',
     'data: {"choices":[],"usage":7}',
     'data: {"choices":[{}],"usage":{"prompt_tokens":1}}',
-    'data: {"choices":null,"usage":{"prompt_tokens":1}}',
-    'data: {"usage":{"prompt_tokens":1}}',
+    'data: {"choices":{},"usage":{"prompt_tokens":1}}',
+    'data: {"error":{"message":"x"},"usage":{"prompt_tokens":1}}',
     'data: {"x":{"choices":[],"usage":{"prompt_tokens":1}}}',
     'data: [{"choices":[],"usage":{"prompt_tokens":1}}]',
     'data: {"choices":[],"usage":{"prompt_tokens":1}',
@@ -226,7 +228,7 @@ function isExtra(event: string): boolean {
   const lines = event.split(/\r\n|\n|\r/).filter((line) => /^data(:|$)/.test(line))
   const data = lines.map((line) => line.replace(/^data:? ?/, '')).join('\n')
   try {
-    const { choices, usage } = JSON.parse(data) as Record<string, unknown>
+    const { choices = [], usage } = JSON.parse(data) as Record<string, unknown>
     const isEmpty = Array.isArray(choices) && choices.length === 0
     return isEmpty && typeof usage === 'object' && usage !== null
   } catch {

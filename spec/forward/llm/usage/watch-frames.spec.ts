@@ -53,6 +53,24 @@ frames('reads the wrapped response of a model in its own dialect', () => {
   assert.equal([seen.usage, seen.model, seen.ending], [{ input: 3, output: 7 }, 'm', 'seen'])
 })
 
+frames('reads the counts of Llama and Titan, with and without metrics', () => {
+  const metrics =
+    '"amazon-bedrock-invocationMetrics":{"inputTokenCount":27,"outputTokenCount":9,"invocationLatency":864}'
+  const llama = [
+    '{"generation":" Hi","prompt_token_count":27,"generation_token_count":1,"stop_reason":null}',
+    '{"generation":"!","prompt_token_count":null,"generation_token_count":9,"stop_reason":"stop"}',
+  ]
+  const titan = [
+    '{"outputText":"a","index":0,"totalOutputTextTokenCount":null,"completionReason":null,"inputTextTokenCount":27}',
+    '{"outputText":"b","index":0,"totalOutputTextTokenCount":9,"completionReason":"FINISH","inputTextTokenCount":null}',
+  ]
+  for (const [first, last] of [llama, titan] as [string, string][])
+    for (const end of [last, `${last.slice(0, -1)},${metrics}}`]) {
+      const seen = read([wrappedFrameOf(first), wrappedFrameOf(end)])
+      assert.equal(seen.usage, { input: 27, output: 9 }, end)
+    }
+})
+
 frames('counts each frame of a truncated stream as a token', () => {
   const cut = read(CONVERSE.slice(0, 3), 'detect', 'client_closed')
   assert.equal(computeLlmCost(cut, 5), { input: 5, output: 3, basis: 'estimated' })

@@ -43,6 +43,22 @@ json('skips a member that is longer than any usage', () => {
   assert.equal([seen.usage, seen.model, seen.ending], [null, 'm', 'seen'])
 })
 
+json('reads objects on lines, at every split, and counts each line of a truncated response', () => {
+  const word = '{"model":"m","message":{"content":"}\\n{"},"done":false}'
+  const last = '{"done":true,"prompt_eval_count":3,"eval_count":4}'
+  for (const end of ['\n', '\r\n'])
+    for (const chunks of splits(Buffer.from([word, word, last, ''].join(end)))) {
+      const seen = watched('detect', 'application/x-ndjson', chunks)
+      assert.equal(
+        [seen.usage, seen.model, seen.ending],
+        [{ input: 3, output: 4 }, 'm', 'seen'],
+        `${chunks[0]?.length}`,
+      )
+      const cut = watched('detect', 'application/jsonl', [word, end, word, end], 'backend_reset')
+      assert.equal([cut.usage, cut.outputGuess], [null, 2])
+    }
+})
+
 json('keeps the usage of a truncated response, but marks it as incomplete', () => {
   const text = '{"model":"m","usage":{"prompt_tokens":3,"completion_tokens":4},"id":"a'
   for (const outcome of ['backend_reset', 'client_closed', 'complete'] as const) {
