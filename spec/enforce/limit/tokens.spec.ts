@@ -7,6 +7,7 @@ import { chargeLate } from '../../../lib/forward/llm/usage/usage-settlement.ts'
 import { RlsDouble } from '../../support/rls/double.ts'
 import type { RlsBehavior } from '../../support/rls/double.ts'
 import { exchangeFor, Limited, of, REFUSED } from './stage.ts'
+import { estimateFor } from '../../support/llm/estimates.ts'
 import { until } from '../../support/until.ts'
 
 const tokens = suite('remote limits of tokens')
@@ -66,7 +67,7 @@ tokens('are settled once, and raises are ignored', async () => {
   const limit = limited(rls)
   const exchange = of('ada')
   await limit.admit(exchange, 20)
-  exchange.enforcement.charges[0]!.raise(50)
+  exchange.enforcement.charges[0]!.raise(estimateFor(50))
   settle(exchange, 30, 25)
   settle(exchange, 30, 25)
   // Sent after the others on the same connection, so that those have arrived.
@@ -194,7 +195,7 @@ tokens('without a descriptor pass synchronously', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = exchangeFor(null)
-  assert.is(limit.meter.admit(exchange, 5), undefined)
+  assert.is(limit.meter.admit(exchange, estimateFor(5)), undefined)
   assert.equal([exchange.enforcement.charges.length, rls.requests.length], [0, 0])
 })
 
