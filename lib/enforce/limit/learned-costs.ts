@@ -69,6 +69,8 @@ export class CostHistory {
 
   /** The tokens to charge at admission; without experience those of the estimate. */
   predict({ learnedCosts }: LearningBucket, estimate: TokenEstimate): number {
+    // Nothing is known of a request that passed as free and is charged late.
+    if (estimate.input === 0) return sanitizeTokenCount(estimate.output)
     const model = learnedNameOf(estimate)
     const ofKey = learnedCosts === null ? null : findLearned(learnedCosts, model)
     const learned = ofKey?.isReliable === true ? ofKey : findLearned(this.#all, model)
