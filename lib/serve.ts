@@ -10,7 +10,7 @@ import type { Exchange } from './core/exchange.ts'
 import type { Log } from './core/log.ts'
 import type { RefusalCounter } from './core/refusal-counter.ts'
 import { PendingCounter } from './core/scheduling.ts'
-import type { Backend, ExchangeHandler, Reply, Verdict } from './core/types.ts'
+import type { Backend, ExchangeHandler, Reply, TokenEstimate, Verdict } from './core/types.ts'
 import { admit, enforce } from './enforce/run-policies.ts'
 import { callBackend, callWithRetry } from './forward/retry.ts'
 import { buildErrorReply } from './relay/refuse.ts'
@@ -111,7 +111,7 @@ export class RequestPipeline implements ExchangeHandler {
     callWithRetry(exchange, route.retry, () => chooseBackend(exchange, route), this.#log)
   }
 
-  admit(exchange: Exchange, estimate: number): Verdict {
+  admit(exchange: Exchange, estimate: TokenEstimate): Verdict {
     return admit(exchange, exchange.choice.tokenPolicies, estimate)
   }
 

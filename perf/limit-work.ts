@@ -31,7 +31,7 @@ const ENTRIES: Readonly<Record<LimitCase, object>> = {
   headers: { requests: PLENTY, unit: 'Hours' },
 }
 
-const ESTIMATE = 544
+const ESTIMATE = { model: 'perf', input: 416, output: 128, maxOutput: 1_024 }
 const COST = { input: 480, output: 100, basis: 'counted' } as const
 
 /** As many keys as a rule keeps. */

@@ -104,7 +104,7 @@ export interface ExchangeHandler {
   /** The request head arrived on this port. */
   serve(exchange: Exchange, port: number): void
   /** The request body is known: runs the policies that limit by it. `estimate` is in tokens. */
-  admit(exchange: Exchange, estimate: number): Verdict
+  admit(exchange: Exchange, estimate: TokenEstimate): Verdict
   onReply(exchange: Exchange, reply: Reply): void
   onFailure(exchange: Exchange, error: GatewayError): void
   onSettled(exchange: Exchange): void
@@ -118,7 +118,7 @@ export interface Policy {
   readonly kind: string
   request?(exchange: Exchange): Verdict
   /** Runs when the body of an LLM request is known; adds to `enforcement.charges` what it took. */
-  admit?(exchange: Exchange, estimate: number): Verdict
+  admit?(exchange: Exchange, estimate: TokenEstimate): Verdict
   response?(exchange: Exchange, head: ResponseHead): void
 }
 
@@ -140,17 +140,27 @@ export interface TokenCost {
   readonly basis: 'counted' | 'estimated'
 }
 
+/** What an LLM request may cost in tokens, as far as the request shows. */
+export interface TokenEstimate {
+  /** The model of the request; null if it names none. */
+  readonly model: string | null
+  readonly input: number
+  readonly output: number
+  /** The most output that the request allows; null if it sets no maximum. */
+  readonly maxOutput: number | null
+}
+
 /** Tokens charged to a budget before the actual cost is known. Its holder settles it in every case. */
 export interface Charge {
-  /** More of the request is known: its estimate grows by so many tokens. */
-  raise(tokens: number): void
+  /** More of the request is known. A lower estimate does not lower the charge. */
+  raise(estimate: TokenEstimate): void
   /** Only the first call has an effect. */
   settle(cost: TokenCost): void
 }
 
 /** A policy that limits tokens. */
 export interface TokenLimitPolicy extends Policy {
-  admit(exchange: Exchange, estimate: number): Verdict
+  admit(exchange: Exchange, estimate: TokenEstimate): Verdict
 }
 
 /** What is left of the tightest budget of a request, for the headers of its response. */

@@ -4,7 +4,7 @@
 import { toGatewayError } from '../core/errors.ts'
 import { NO_COST } from '../core/exchange.ts'
 import type { Exchange } from '../core/exchange.ts'
-import type { Policy, Reply, Verdict } from '../core/types.ts'
+import type { Policy, Reply, TokenEstimate, Verdict } from '../core/types.ts'
 
 /** Calls `pass` when all policies pass the request: before this function returns, unless a policy is asynchronous. */
 export function enforce(exchange: Exchange, policies: readonly Policy[], pass: () => void): void {
@@ -69,7 +69,11 @@ function statusOf(reply: Reply | undefined): number | null {
  * Runs the policies that limit tokens, once the request body is known. The request must pass all of them; if one refuses,
  * what the others charged is refunded.
  */
-export function admit(exchange: Exchange, policies: readonly Policy[], estimate: number): Verdict {
+export function admit(
+  exchange: Exchange,
+  policies: readonly Policy[],
+  estimate: TokenEstimate,
+): Verdict {
   const { enforcement } = exchange
   const before = enforcement.charges.length
   const { refusalReason } = enforcement
@@ -91,7 +95,7 @@ export function admit(exchange: Exchange, policies: readonly Policy[], estimate:
 function runAdmission(
   exchange: Exchange,
   policies: readonly Policy[],
-  estimate: number,
+  estimate: TokenEstimate,
   from: number,
 ): Verdict {
   // A cost that becomes known after the response is charged by all of them.

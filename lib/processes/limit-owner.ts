@@ -16,7 +16,7 @@ import type { Bucket } from '../enforce/limit/bucket.ts'
 import { createBucketCapacity } from '../enforce/limit/keyed-buckets.ts'
 import { LimitBuckets } from '../enforce/limit/limit-rule.ts'
 import type { MillisecondClock } from '../enforce/limit/limit-rule.ts'
-import { TokenCharge } from '../enforce/limit/token-charge.ts'
+import { LearningCharge } from '../enforce/limit/token-charge.ts'
 import type { ProcessLink } from '../core/process-link.ts'
 import { workerNameOf } from '../core/session-owner.ts'
 import type { WorkerService } from './supervisor.ts'
@@ -32,7 +32,7 @@ interface WorkerLimits {
    * By the worker's charge number, one charge per limit. Charges of a worker that dies are never settled: what they took
    * stays taken until the window ends, because the cost of those requests is unknown.
    */
-  readonly charges: Map<number, readonly TokenCharge[]>
+  readonly charges: Map<number, readonly LearningCharge[]>
   /** `declared`: the worker has named its limits; only then may unused limits be deleted. */
   state: 'new' | 'declared'
 }
@@ -97,11 +97,10 @@ export class LimitOwner implements WorkerService {
       case 'admit':
         return this.#admit(member, step)
       case 'raise':
-        for (const charge of member.charges.get(step.charge) ?? []) charge.raise(step.tokens)
+        for (const charge of member.charges.get(step.charge) ?? []) charge.raise(step.estimate)
         return undefined
       case 'settle':
-        for (const charge of member.charges.get(step.charge) ?? [])
-          charge.settle({ input: step.input, output: step.output, basis: 'counted' })
+        for (const charge of member.charges.get(step.charge) ?? []) charge.settle(step.cost)
         member.charges.delete(step.charge)
         return undefined
       case 'keep':
@@ -113,9 +112,9 @@ export class LimitOwner implements WorkerService {
   /** Like `createLocalRateLimitPolicy` in one process: what earlier limits took stays taken when a later one denies. */
   #take(member: WorkerLimits, at: readonly BucketRef[]): LimitAnswer {
     const left: RemainingQuota[] = []
-    for (const ref of at) {
+    for (const [number, key] of at) {
       const now = this.#now()
-      const bucket = this.#bucketOf(member, ref, now)
+      const bucket = this.#limitOf(member, number)?.bucketFor(key, now) ?? null
       if (bucket === null) return null
       const isTaken = bucket.take(now)
       left.push(remainingOf(bucket, now))
@@ -127,28 +126,28 @@ export class LimitOwner implements WorkerService {
   /** Like `createTokenLimitPolicy` in one process: every limit is checked before any is charged. */
   #admit(
     member: WorkerLimits,
-    { at, charge, tokens }: LimitOperation & { do: 'admit' },
+    { at, charge, estimate }: LimitOperation & { do: 'admit' },
   ): LimitAnswer {
     if (member.charges.size >= MAX_OPEN_CHARGES) return null
     const now = this.#now()
-    const buckets: Bucket[] = []
-    for (const ref of at) {
-      const bucket = this.#bucketOf(member, ref, now)
-      if (bucket === null) return null
-      buckets.push(bucket)
+    const found: [LimitBuckets, Bucket][] = []
+    for (const [number, key] of at) {
+      const limit = this.#limitOf(member, number)
+      if (limit === null) return null
+      found.push([limit, limit.bucketFor(key, now)])
     }
-    const decision = buckets.every((bucket) => bucket.isOpen(now)) ? 'allow' : 'deny'
+    const decision = found.every(([, bucket]) => bucket.isOpen(now)) ? 'allow' : 'deny'
     if (decision === 'allow') {
-      const charges = buckets.map((bucket) => new TokenCharge(bucket, this.#now))
-      for (const one of charges) one.raise(tokens)
+      const charges = found.map(([{ costs }, one]) => new LearningCharge(costs, one, this.#now))
+      for (const one of charges) one.raise(estimate)
       member.charges.set(charge, charges)
     }
-    return { decision, left: buckets.map((bucket) => remainingOf(bucket, now)) }
+    return { decision, left: found.map(([, bucket]) => remainingOf(bucket, now)) }
   }
 
-  #bucketOf({ limits }: WorkerLimits, [number, key]: BucketRef, now: number): Bucket | null {
+  #limitOf({ limits }: WorkerLimits, number: number): LimitBuckets | null {
     const id = limits.get(number)
-    return (id === undefined ? undefined : this.#limits.get(id))?.bucketFor(key, now) ?? null
+    return (id === undefined ? undefined : this.#limits.get(id)) ?? null
   }
 
   #retainRules(member: WorkerLimits, limits: ReadonlySet<number>): void {

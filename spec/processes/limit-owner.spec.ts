@@ -8,7 +8,7 @@ import type { RateLimitRule } from '../../lib/enforce/limit/limit-rule.ts'
 import { ASK_LIMITS } from '../../lib/enforce/limit/limit-messages.ts'
 import type { LimitBatch } from '../../lib/enforce/limit/limit-messages.ts'
 import { buildResponseHead } from '../../lib/core/replies.ts'
-import type { Charge, TokenLimitPolicy, Policy } from '../../lib/core/types.ts'
+import type { Charge, TokenEstimate, TokenLimitPolicy, Policy } from '../../lib/core/types.ts'
 import {
   createSharedRateLimitPolicy,
   createSharedTokenLimitPolicy,
@@ -24,6 +24,7 @@ import { firstListener, routeText, ungatedConfig } from '../support/config.ts'
 import { deadline } from '../support/deadline.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { linkPair } from '../support/link-pair.ts'
+import { estimateFor } from '../support/llm/estimates.ts'
 
 const test = suite('workers/limit-owner')
 
@@ -100,8 +101,8 @@ class Worker {
   }
 
   /** The charge, or null for a refusal. */
-  async admit(tokens: number, exchange = exchangeWith()): Promise<Charge | null> {
-    const reply = await soon(Promise.resolve(this.meter.admit(exchange, tokens)))
+  async admit(estimate: TokenEstimate, exchange = exchangeWith()): Promise<Charge | null> {
+    const reply = await soon(Promise.resolve(this.meter.admit(exchange, estimate)))
     if (reply !== undefined) return null
     return {
       raise: (more) => exchange.enforcement.charges.forEach((charge) => charge.raise(more)),
@@ -205,12 +206,13 @@ test('tokens are taken, raised, settled and returned as in a single process', as
   let refused = 0
   for (let at = 0; at < 400; at++) {
     stage.time += (at * 7919) % 97
-    const estimate = (at * 13) % 60
+    const estimate = { model: `m${at % 5}`, input: (at * 13) % 60, output: at % 9, maxOutput: 50 }
     const charges = [await workers[at % 2]!.admit(estimate), await alone.admit(estimate)] as const
     assert.is(charges[0] === null, charges[1] === null, `request ${at}`)
     if (charges[0] === null || charges[1] === null) refused++
     else open.push([charges[0], charges[1]])
-    if (at % 3 === 0) for (const one of open[0] ?? []) one.raise(at % 17)
+    if (at % 3 === 0)
+      for (const one of open[0] ?? []) one.raise({ ...estimate, input: 60 + (at % 17) })
     if (at % 2 === 0)
       for (const one of open.splice((at * 5) % 7, 1).flat())
         one.settle(tokens((at * 3) % 41, (at * 11) % 67))
@@ -223,9 +225,9 @@ test('tokens are taken, raised, settled and returned as in a single process', as
 test('tokens that a request returns do not count in a later window', async () => {
   const stage = new Stage('tokens: 100, unit: Seconds')
   const worker = stage.worker()
-  const charge = await worker.admit(80)
+  const charge = await worker.admit(estimateFor(80))
   stage.time = 1_000
-  assert.ok(await worker.admit(60))
+  assert.ok(await worker.admit(estimateFor(60)))
   charge!.settle(NO_COST)
   assert.equal(await worker.left(), [40])
 })
@@ -233,7 +235,7 @@ test('tokens that a request returns do not count in a later window', async () =>
 test('tokens of a worker that dies stay taken, and its limits are kept', async () => {
   const stage = new Stage('tokens: 100, unit: Minutes')
   const [one, other] = [stage.worker(), stage.worker()]
-  assert.ok(await one.admit(70))
+  assert.ok(await one.admit(estimateFor(70)))
   one.leave()
   assert.equal(await other.left(), [30])
   other.leave()
@@ -289,7 +291,7 @@ test('a client that leaves while the owner decides is charged nothing', async ()
   const stage = new Stage('tokens: 100, unit: Minutes')
   const worker = stage.worker()
   const exchange = exchangeWith()
-  const admitted = worker.admit(50, exchange)
+  const admitted = worker.admit(estimateFor(50), exchange)
   exchange.phase = 'settled'
   await admitted
   assert.equal(await worker.left(), [100])
@@ -300,7 +302,7 @@ test('a cost that is known only after the response is charged', async () => {
   const worker = stage.worker()
   const exchange = exchangeWith()
   exchange.phase = 'relay'
-  const charge = await worker.admit(0, exchange)
+  const charge = await worker.admit(estimateFor(0), exchange)
   charge!.settle(tokens(10, 20))
   assert.equal(await worker.left(), [70])
 })
@@ -314,7 +316,7 @@ test('every request fails when the owner is gone', async () => {
   )
   here.close()
   assert.is((await failureOf(worker.ask())).code, 'LIMITS_UNAVAILABLE')
-  assert.is((await failureOf(worker.admit(1))).code, 'LIMITS_UNAVAILABLE')
+  assert.is((await failureOf(worker.admit(estimateFor(1)))).code, 'LIMITS_UNAVAILABLE')
   const failed = worker.limits.decisions.map(([, counts]) => counts.failed)
   assert.equal(failed, [1, 1])
 })

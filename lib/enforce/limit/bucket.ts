@@ -2,6 +2,7 @@
 // brings the bucket up to date.
 
 import type { Allowance } from '../../core/types.ts'
+import type { LearnedCost, LearningBucket } from './learned-costs.ts'
 
 /** The parameters that all buckets of a rule share; their windows end together. Times are whole milliseconds. */
 export interface BucketTerms {
@@ -14,7 +15,8 @@ export interface BucketTerms {
   readonly anchor: number
 }
 
-export class Bucket {
+export class Bucket implements LearningBucket {
+  learnedCosts: LearnedCost[] | null = null
   readonly #terms: BucketTerms
   /**
    * Negative within a window when more was used than remained: with a minimum of zero, the refund of one request would

@@ -1,12 +1,9 @@
 // A bucket for each key of a limit. Over the bound the least recently used bucket is evicted; its key then starts full.
 
-import { hash } from 'node:crypto'
 import { MAX_LIMIT_KEYS } from '../../core/bounds.ts'
 import { Bucket } from './bucket.ts'
 import type { BucketTerms } from './bucket.ts'
-
-/** Maximum length of a key that is stored as text; of a longer key the hash is stored. */
-export const MAX_STORED_KEY_LENGTH = 128
+import { copyKey, storedKeyOf } from './stored-key.ts'
 
 /** The bound and eviction count that all limits of a process share. */
 export interface BucketCapacity {
@@ -22,11 +19,6 @@ export function createBucketCapacity(maxBuckets = MAX_LIMIT_KEYS): BucketCapacit
 
 /** Evictions per new key: the second one shrinks the map step by step after the bound was lowered. */
 const EVICTIONS_PER_KEY = 2
-
-/** Returns the text by which a bucket is stored. */
-export function storedKeyOf(key: string): string {
-  return key.length > MAX_STORED_KEY_LENGTH ? hash('sha256', key, 'base64') : key
-}
 
 /**
  * Linked in order of use: a Map alone finds its oldest key only after all deleted ones, in 38 µs instead of 2. mnemonist's
@@ -117,9 +109,4 @@ export class KeyedBuckets {
     if (newer === null) this.#newest = older
     else newer.older = older
   }
-}
-
-/** Copies the key: it is often a slice of a request head, which it would keep in memory. UTF-16 keeps every character. */
-function copyKey(key: string): string {
-  return Buffer.from(key, 'utf16le').toString('utf16le')
 }

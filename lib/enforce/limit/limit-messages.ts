@@ -1,5 +1,7 @@
 // The messages between workers and the process that owns their shared limits, sent as JSON.
 
+import type { TokenCost, TokenEstimate } from '../../core/types.ts'
+
 /** A worker sends a `LimitBatch`; the owner answers with a `LimitAnswer` for each `take` and `admit`, in order. */
 export const ASK_LIMITS = 'limits.ask'
 
@@ -29,14 +31,13 @@ export type LimitOperation =
       readonly do: 'admit'
       readonly at: readonly BucketRef[]
       readonly charge: number
-      readonly tokens: number
+      readonly estimate: TokenEstimate
     }
-  | { readonly do: 'raise'; readonly charge: number; readonly tokens: number }
+  | { readonly do: 'raise'; readonly charge: number; readonly estimate: TokenEstimate }
   | {
       readonly do: 'settle'
       readonly charge: number
-      readonly input: number
-      readonly output: number
+      readonly cost: TokenCost
     }
   /** Lists all limits that this worker still uses. */
   | { readonly do: 'keep'; readonly limits: readonly number[] }

@@ -12,9 +12,10 @@ import type {
   LimitOperation,
 } from './limit-messages.ts'
 import type { RateLimitRule } from './limit-rule.ts'
+import { storedKeyOf } from './stored-key.ts'
 import { sanitizeTokenCount } from '../../config/limit-status.ts'
 import type { ProcessLink } from '../../core/process-link.ts'
-import type { Charge, TokenCost } from '../../core/types.ts'
+import type { Charge, TokenCost, TokenEstimate } from '../../core/types.ts'
 
 /** Timeout of the owner's answer: a request waits for it, and is refused without it. */
 const OWNER_TIMEOUT_MS = 2_000
@@ -56,14 +57,17 @@ export class LimitOwnerClient {
   }
 
   /** Takes tokens of each limit if all are open; the charge settles what was taken. */
-  admitTokens(buckets: readonly BucketRef[], tokens: number): [Promise<LimitAnswer>, Charge] {
+  admitTokens(
+    buckets: readonly BucketRef[],
+    estimate: TokenEstimate,
+  ): [Promise<LimitAnswer>, Charge] {
     if (this.#isFull) return [this.#rejectAsFull(), NO_CHARGE]
     const charge = ++this.#lastCharge
     const answer = this.#ask({
       do: 'admit',
       at: buckets,
       charge,
-      tokens: sanitizeTokenCount(tokens),
+      estimate: toPlainEstimate(estimate),
     })
     return [
       answer,
@@ -179,16 +183,27 @@ class SharedLimitCharge implements Charge {
     this.#enqueue = enqueue
   }
 
-  raise(tokens: number): void {
-    const more = sanitizeTokenCount(tokens)
-    if (this.#state === 'open' && more > 0)
-      this.#enqueue({ do: 'raise', charge: this.#number, tokens: more }, 'soon')
+  raise(estimate: TokenEstimate): void {
+    if (this.#state === 'settled') return
+    const charge = this.#number
+    this.#enqueue({ do: 'raise', charge, estimate: toPlainEstimate(estimate) }, 'soon')
   }
 
   settle(cost: TokenCost): void {
     if (this.#state === 'settled') return
     this.#state = 'settled'
     const [input, output] = [sanitizeTokenCount(cost.input), sanitizeTokenCount(cost.output)]
-    this.#enqueue({ do: 'settle', charge: this.#number, input, output }, 'now')
+    const { basis } = cost
+    this.#enqueue({ do: 'settle', charge: this.#number, cost: { input, output, basis } }, 'now')
+  }
+}
+
+/** With numbers that JSON can express, and without a name of any length. */
+function toPlainEstimate({ model, input, output, maxOutput }: TokenEstimate): TokenEstimate {
+  return {
+    model: model === null ? null : storedKeyOf(model),
+    input: sanitizeTokenCount(input),
+    output: sanitizeTokenCount(output),
+    maxOutput: maxOutput === null ? null : sanitizeTokenCount(maxOutput),
   }
 }

@@ -8,16 +8,19 @@ import { Bucket } from './bucket.ts'
 import type { BucketTerms } from './bucket.ts'
 import { KeyedBuckets } from './keyed-buckets.ts'
 import type { BucketCapacity } from './keyed-buckets.ts'
+import { CostHistory } from './learned-costs.ts'
 
 export class LimitBuckets {
   /** The bucket of all requests, or of those without a key value. */
   readonly shared: Bucket
   /** null when the rule has no key. */
   readonly keyed: KeyedBuckets | null
+  readonly costs: CostHistory
 
   constructor(terms: BucketTerms, buckets: 'one' | 'by key', capacity: BucketCapacity) {
     this.shared = new Bucket(terms, terms.anchor)
     this.keyed = buckets === 'one' ? null : new KeyedBuckets(terms, capacity)
+    this.costs = new CostHistory(buckets)
   }
 
   /** §8: requests whose key is empty or has no value share a bucket and are not exempt. */

@@ -1,11 +1,11 @@
 // The rateLimit.local policy with buckets in this process: request limits, which run before the body is read, and LLM
 // token limits, which run when it is.
 
-import type { Charge, Policy, TokenLimitPolicy } from '../../core/types.ts'
+import type { Charge, Policy, TokenEstimate, TokenLimitPolicy } from '../../core/types.ts'
 import type { Bucket } from './bucket.ts'
 import { addRateLimitHeaders, createLimitReply, pickTighterAllowance } from './limit-headers.ts'
-import type { MillisecondClock, RateLimitRule } from './limit-rule.ts'
-import { TokenCharge } from './token-charge.ts'
+import type { RateLimitRule } from './limit-rule.ts'
+import { LearningCharge } from './token-charge.ts'
 
 /** Also needed when only tokens are limited: it adds the rate limit headers to responses. */
 export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Policy {
@@ -37,8 +37,8 @@ export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Pol
 }
 
 /**
- * Limits LLM tokens in this process. The estimate is taken at admission, so that concurrent requests cannot all pass, and
- * settled when the real counts are known.
+ * Limits LLM tokens in this process. At admission a request is charged what such requests cost before, or its estimate, so
+ * that concurrent requests cannot all pass. This is settled when the real counts are known.
  */
 export function createTokenLimitPolicy(rules: readonly RateLimitRule[]): TokenLimitPolicy {
   const tokenRules = [...new Set(rules)].filter(({ config }) => config.counts === 'tokens')
@@ -59,8 +59,9 @@ export function createTokenLimitPolicy(rules: readonly RateLimitRule[]): TokenLi
         enforcement: { allowance },
       } = exchange
       const decision = isOpen ? 'allow' : 'deny'
-      for (const [{ now, config, decisions }, bucket] of buckets) {
-        if (isOpen) charges.push(createTokenCharge(bucket, now, estimate))
+      for (const [rule, bucket] of buckets) {
+        const { now, config, decisions } = rule
+        if (isOpen) charges.push(createTokenCharge(rule, bucket, estimate))
         const remaining = bucket.allowance(now())
         decisions[decision]++
         exchange.trace?.recordLimit(config, remaining, decision)
@@ -75,8 +76,12 @@ export function createTokenLimitPolicy(rules: readonly RateLimitRule[]): TokenLi
   }
 }
 
-function createTokenCharge(bucket: Bucket, now: MillisecondClock, estimate: number): Charge {
-  const charge = new TokenCharge(bucket, now)
+function createTokenCharge(
+  { costs, now }: RateLimitRule,
+  bucket: Bucket,
+  estimate: TokenEstimate,
+): Charge {
+  const charge = new LearningCharge(costs, bucket, now)
   charge.raise(estimate)
   return charge
 }

@@ -16,12 +16,15 @@ import type {
   Policy,
   Reply,
   TokenCost,
+  TokenEstimate,
   TokenLimitPolicy,
 } from '../../core/types.ts'
 import type { Expression } from '../../expressions/compile.ts'
 import { ExpressionView } from '../../expressions/exchange-view.ts'
 import { celToJson } from '../../expressions/json-values.ts'
 import { isForbiddenTrailer } from '../../http/header-fields.ts'
+import { CostHistory } from './learned-costs.ts'
+import type { LearningBucket } from './learned-costs.ts'
 import { addRateLimitHeaders, pickTighterAllowance } from './limit-headers.ts'
 import { isRateLimitFailure } from './rate-limit-call.ts'
 import type { RateLimitResult } from './rate-limit-call.ts'
@@ -65,8 +68,8 @@ export function createRemoteRateLimitPolicy(
 }
 
 /**
- * At admission each counter is charged `ADMISSION_HITS` and no estimate, because the protocol has no refund. The service
- * denies when nothing is left: the request that overshoots the budget passes, and the next does not.
+ * Admission asks for `ADMISSION_HITS` only, because the service would deny an estimate larger than what is left: the request
+ * that overshoots the budget passes (§8). The rest of the estimate follows at once, without waiting for the answer.
  */
 export function createRemoteTokenLimitPolicy(
   config: RemoteLimitConfig,
@@ -74,19 +77,19 @@ export function createRemoteTokenLimitPolicy(
   log: Log,
 ): TokenLimitPolicy {
   const tokenDescriptors = config.descriptors.filter(({ counts }) => counts === 'tokens')
+  const costs = new CostHistory('one')
   return {
     kind: 'tokenLimit',
-    admit(exchange) {
+    admit(exchange, estimate) {
       const counters = evaluateDescriptors(tokenDescriptors, exchange, log, evaluateCounter)
       if (counters.length === 0) return undefined
       const descriptors = counters.map(createAdmissionDescriptor)
       const check = { config, counts: 'tokens', service, descriptors } as const
       return checkRemoteLimit(exchange, check, (taken) => {
-        const charge = new RemoteCharge(service, exchange, {
-          domain: config.domain,
-          counters,
-          taken,
-        })
+        const { domain } = config
+        const charge = new RemoteCharge(service, exchange, { domain, counters, costs, taken })
+        // A service that did not answer the admission is not asked again.
+        if (taken === 'something') charge.raise(estimate)
         exchange.enforcement.charges = [...exchange.enforcement.charges, charge]
       })
     },
@@ -341,8 +344,12 @@ type AdmissionTaken = 'something' | 'nothing'
 interface RemoteChargeContext {
   readonly domain: string
   readonly counters: readonly RateLimitCounter[]
+  readonly costs: CostHistory
   readonly taken: AdmissionTaken
 }
+
+/** The learned costs belong to the policy and the model: the buckets are in the service. */
+const NO_BUCKET: LearningBucket = { learnedCosts: null }
 
 /** A descriptor with its own cost may count something other than tokens, so it is only checked. */
 function createAdmissionDescriptor({
@@ -354,31 +361,50 @@ function createAdmissionDescriptor({
 }
 
 /**
- * Reports the token cost of a request beyond its admission hits to the service. The service counts it in the window of
- * this call, because the protocol cannot name an earlier one.
+ * Reports the estimate of a request to the service, and at its end what it cost beyond that: the protocol has no refund.
+ * The service counts each report in the window in which it arrives, because the protocol cannot name an earlier one.
  */
 class RemoteCharge implements Charge {
   readonly #service: RateLimitService
   readonly #exchange: Exchange
   readonly #charged: RemoteChargeContext
   #state: 'open' | 'settled' = 'open'
+  #estimate: TokenEstimate | null = null
+  /** Tokens of each counter without its own cost that the service has counted. */
+  #taken: number
 
   constructor(service: RateLimitService, exchange: Exchange, charged: RemoteChargeContext) {
     this.#service = service
     this.#exchange = exchange
     this.#charged = charged
+    this.#taken = charged.taken === 'something' ? ADMISSION_HITS : 0
   }
 
-  /** Estimates are not reported, because the protocol has no refund. */
-  raise(): void {}
+  raise(estimate: TokenEstimate): void {
+    if (this.#state === 'settled') return
+    this.#estimate = estimate
+    const { domain, counters, costs } = this.#charged
+    const hits = Math.min(costs.predict(NO_BUCKET, estimate), MAX_UINT32) - this.#taken
+    const counted = counters.filter(({ cost }) => cost === null)
+    if (hits <= 0 || counted.length === 0) return
+    this.#taken += hits
+    const descriptors = counted.map(({ entries, limit }) => ({ entries, limit, hits }))
+    const { answer } = this.#service.query({ domain, descriptors }, SETTLE_TIMEOUT_MS)
+    // The settlement reports what the service did not count; the decision is ignored, as the request was admitted.
+    void answer.then((result) => {
+      if (isRateLimitFailure(result)) this.#taken -= hits
+    })
+  }
 
-  settle({ input, output }: TokenCost): void {
+  settle(tokenCost: TokenCost): void {
     if (this.#state === 'settled') return
     this.#state = 'settled'
+    const { domain, counters, costs } = this.#charged
+    if (this.#estimate !== null) costs.learn(NO_BUCKET, this.#estimate, tokenCost)
+    const { input, output } = tokenCost
     const total = Math.min(sanitizeTokenCount(input) + sanitizeTokenCount(output), MAX_UINT32)
-    // A request that reached no provider costs nothing, but its admission hits cannot be refunded.
+    // A request that reached no provider costs nothing, but its estimate cannot be refunded.
     if (total === 0) return
-    const { domain, counters } = this.#charged
     const descriptors = counters.flatMap((counter) => this.#settlementOf(counter, total))
     // The result is ignored: the request has ended, and the service client logs failures.
     if (descriptors.length > 0) this.#service.query({ domain, descriptors }, SETTLE_TIMEOUT_MS)
@@ -388,7 +414,7 @@ class RemoteCharge implements Charge {
     const exchange = this.#exchange
     const hits =
       cost === null
-        ? total - (this.#charged.taken === 'something' ? ADMISSION_HITS : 0)
+        ? total - this.#taken
         : evaluateCost(cost, new ExpressionView(exchange, exchange.facts ?? undefined))
     return hits === null || hits <= 0 ? [] : [{ entries, limit, hits }]
   }

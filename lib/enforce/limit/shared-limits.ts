@@ -6,10 +6,10 @@ import type { LimitConfig } from '../../config/policy-types.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import type { LimitAnswer, RemainingQuota, BucketRef } from './limit-messages.ts'
-import { storedKeyOf } from './keyed-buckets.ts'
+import { storedKeyOf } from './stored-key.ts'
 import type { RateLimitRule } from './limit-rule.ts'
 import { addRateLimitHeaders, createLimitReply, pickTighterAllowance } from './limit-headers.ts'
-import type { Allowance, Policy, Reply, TokenLimitPolicy } from '../../core/types.ts'
+import type { Allowance, Policy, Reply, TokenEstimate, TokenLimitPolicy } from '../../core/types.ts'
 import type { LimitOwnerClient } from './limit-owner-client.ts'
 
 export function createSharedRateLimitPolicy(
@@ -64,7 +64,7 @@ async function admitBySharedLimits(
   exchange: Exchange,
   rules: readonly RateLimitRule[],
   ownerClient: LimitOwnerClient,
-  estimate: number,
+  estimate: TokenEstimate,
 ): Promise<Reply | undefined> {
   // A request admitted as free may be charged after its response was sent, once the response reports a cost.
   const isLate = exchange.isAnswered

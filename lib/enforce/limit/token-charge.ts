@@ -1,12 +1,13 @@
 // The tokens that one request has taken from a bucket before its real usage is known. A charge starts at zero: the
 // estimate is the first raise, and `settle` corrects it.
 
-import type { Charge, TokenCost } from '../../core/types.ts'
+import type { Charge, TokenCost, TokenEstimate } from '../../core/types.ts'
 import type { Bucket } from './bucket.ts'
+import type { CostHistory } from './learned-costs.ts'
 import type { MillisecondClock } from './limit-rule.ts'
 import { sanitizeTokenCount } from '../../config/limit-status.ts'
 
-export class TokenCharge implements Charge {
+export class TokenCharge {
   readonly #bucket: Bucket
   readonly #now: MillisecondClock
   #state: 'open' | 'settled' = 'open'
@@ -19,6 +20,10 @@ export class TokenCharge implements Charge {
   constructor(bucket: Bucket, now: MillisecondClock) {
     this.#bucket = bucket
     this.#now = now
+  }
+
+  get taken(): number {
+    return this.#taken
   }
 
   raise(tokens: number): void {
@@ -39,5 +44,33 @@ export class TokenCharge implements Charge {
     if (missing > 0) this.#bucket.spend(missing, now)
     else if (!this.#bucket.hasCleared(this.#window, now))
       this.#bucket.refund(Math.min(-missing, this.#returnable), now)
+  }
+}
+
+/** A charge that takes what similar requests cost before, and adds its own cost to that experience. */
+export class LearningCharge implements Charge {
+  readonly #costs: CostHistory
+  readonly #bucket: Bucket
+  readonly #charge: TokenCharge
+  #estimate: TokenEstimate | null = null
+  #state: 'open' | 'settled' = 'open'
+
+  constructor(costs: CostHistory, bucket: Bucket, now: MillisecondClock) {
+    this.#costs = costs
+    this.#bucket = bucket
+    this.#charge = new TokenCharge(bucket, now)
+  }
+
+  raise(estimate: TokenEstimate): void {
+    if (this.#state === 'settled') return
+    this.#estimate = estimate
+    this.#charge.raise(this.#costs.predict(this.#bucket, estimate) - this.#charge.taken)
+  }
+
+  settle(cost: TokenCost): void {
+    if (this.#state === 'settled') return
+    this.#state = 'settled'
+    this.#charge.settle(cost)
+    if (this.#estimate !== null) this.#costs.learn(this.#bucket, this.#estimate, cost)
   }
 }

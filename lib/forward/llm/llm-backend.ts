@@ -15,6 +15,7 @@ import type {
   CancellableCall,
   ErrorFormat,
   Reply,
+  TokenEstimate,
 } from '../../core/types.ts'
 import { send100Continue } from '../backend-attempt.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
@@ -30,7 +31,7 @@ import { findModelInPath, findModelInQuery } from './model-position.ts'
 import type { ModelInHead, ModelNaming } from './model-position.ts'
 import { isCompressedRequest, PromptBody } from './prompt/prompt.ts'
 import type { PromptOptions } from './prompt/prompt.ts'
-import { estimateInput, estimateOutput, ProviderAttempts } from './provider-attempts.ts'
+import { estimateCost, ProviderAttempts } from './provider-attempts.ts'
 import { findBestModelName } from './provider-catalogue.ts'
 import type { ProviderCatalogue, ProviderChoice } from './provider-catalogue.ts'
 import { supportsFormat } from './provider.ts'
@@ -93,8 +94,8 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   #state: LlmAdmissionState = 'reading'
   /** Set for a request that passed as free, in case its response reports a cost. */
   #mayChargeLate = false
-  /** Tokens charged in advance. */
-  #estimate = 0
+  /** What was charged in advance; null before the admission. */
+  #estimate: TokenEstimate | null = null
 
   constructor(settings: LlmSettings, exchange: Exchange, attempt: Attempt, format: LlmFormat) {
     this.#settings = settings
@@ -172,10 +173,13 @@ class LlmAdmission implements PromptOwner, CancellableCall {
 
   moreKnown(): void {
     this.#updateFacts()
-    const increase = this.#estimateNow() - this.#estimate
-    if (increase <= 0 || this.#state !== 'calling') return
-    this.#estimate += increase
-    for (const charge of this.#exchange.enforcement.charges) charge.raise(increase)
+    const { charges } = this.#exchange.enforcement
+    if (charges.length === 0 || this.#state !== 'calling') return
+    const [charged, estimate] = [this.#estimate, estimateCost(this.#prompt, this.#model)]
+    const isSame = charged?.input === estimate.input && charged.maxOutput === estimate.maxOutput
+    if (isSame && charged.model === estimate.model) return
+    this.#estimate = estimate
+    for (const charge of charges) charge.raise(estimate)
   }
 
   failed(error: GatewayError): void {
@@ -230,13 +234,8 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     if (stream !== null) this.#facts.streaming = stream
   }
 
-  #estimateNow(): number {
-    return estimateInput(this.#prompt.size) + estimateOutput(this.#prompt)
-  }
-
   #admit(choices: readonly ProviderChoice[]): void {
     const exchange = this.#exchange
-    this.#estimate = this.#estimateNow()
     // A retry of the route was admitted with the first attempt.
     if (!this.#settings.limitsTokens || exchange.forwarding.tokenCost !== null)
       return this.#callProviders(choices)
@@ -246,6 +245,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     }
     exchange.forwarding.tokenCost = NO_COST
     this.#state = 'admitting'
+    this.#estimate = estimateCost(this.#prompt, this.#model)
     const verdict = exchange.handler.admit(exchange, this.#estimate)
     if (verdict === undefined) return this.#callProviders(choices)
     if (!(verdict instanceof Promise)) return this.#refuse(verdict)

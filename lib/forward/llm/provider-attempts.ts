@@ -9,11 +9,11 @@ import type { Exchange } from '../../core/exchange.ts'
 import type { LlmFacts } from '../../core/facts.ts'
 import type { ResponseHead } from '../../core/head.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
-import type { Attempt, Body, Reply, TokenCost } from '../../core/types.ts'
+import type { Attempt, Body, Reply, TokenCost, TokenEstimate } from '../../core/types.ts'
 import { TappedBody } from '../../http/tapped-body.ts'
 import { isEventStream } from '../../text/sse-reader.ts'
 import { saveRequestState } from '../retry.ts'
-import type { BodyEdits, PromptFacts } from './llm-call-types.ts'
+import type { BodyEdits } from './llm-call-types.ts'
 import { essenceOf, isJsonFormat, isJsonType, needsUsageOption } from './llm-formats.ts'
 import type { FormatTable } from './llm-formats.ts'
 import { findModelInPath } from './model-position.ts'
@@ -329,7 +329,20 @@ const MAX_INPUT_ESTIMATE = 32_768
 const OUTPUT_SHARE = 8
 const MAX_OUTPUT_ESTIMATE = 4_096
 
-export function estimateInput(bytes: number): number {
+/** The estimate of a request for this model, from what is known of its body. */
+export function estimateCost(
+  { size, maxTokens }: Pick<PromptBody, 'size' | 'maxTokens'>,
+  model: string | null,
+): TokenEstimate {
+  return {
+    model,
+    input: estimateInput(size),
+    output: estimateOutput(maxTokens),
+    maxOutput: maxTokens,
+  }
+}
+
+function estimateInput(bytes: number): number {
   return Math.min(guessTokens(bytes), MAX_INPUT_ESTIMATE)
 }
 
@@ -338,6 +351,6 @@ function guessInput({ isOpaque, received }: Pick<PromptBody, 'isOpaque' | 'recei
   return isOpaque ? estimateInput(received) : guessTokens(received)
 }
 
-export function estimateOutput({ maxTokens }: Pick<PromptFacts, 'maxTokens'>): number {
+function estimateOutput(maxTokens: number | null): number {
   return Math.min(Math.ceil((maxTokens ?? 0) / OUTPUT_SHARE), MAX_OUTPUT_ESTIMATE)
 }

@@ -3,11 +3,8 @@ import { runInNewContext } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAX_LIMIT_KEYS } from '../../../lib/core/bounds.ts'
-import {
-  KeyedBuckets,
-  MAX_STORED_KEY_LENGTH,
-  createBucketCapacity,
-} from '../../../lib/enforce/limit/keyed-buckets.ts'
+import { KeyedBuckets, createBucketCapacity } from '../../../lib/enforce/limit/keyed-buckets.ts'
+import { MAX_STORED_KEY_LENGTH } from '../../../lib/enforce/limit/stored-key.ts'
 import { fc } from '../../support/fast-check.ts'
 
 const keyed = suite('keyed buckets')

@@ -7,6 +7,7 @@ import type { TokenCost, TokenLimitPolicy, Verdict } from '../../../lib/core/typ
 import { admit } from '../../../lib/enforce/run-policies.ts'
 import { deadline } from '../../support/deadline.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
+import { estimateFor } from '../../support/llm/estimates.ts'
 
 const meters = suite('meters')
 
@@ -21,7 +22,7 @@ function policy(
   return {
     kind: 'tokenLimit',
     admit(exchange, estimate) {
-      calls.push(`${name} ${estimate}`)
+      calls.push(`${name} ${estimate.input}`)
       const reply = verdict()
       if (reply === undefined || reply instanceof Promise) {
         const settle = ({ input, output }: TokenCost): void =>
@@ -41,14 +42,14 @@ const later = (): Verdict => Promise.resolve(undefined)
 const laterNo = (): Verdict => Promise.resolve(NO)
 
 meters('allow a request if no policy limits tokens', () => {
-  assert.is(admit(exchange(), [], 7), undefined)
-  assert.is(admit(exchange(), [{ kind: 'cors' }], 7), undefined)
+  assert.is(admit(exchange(), [], estimateFor(7)), undefined)
+  assert.is(admit(exchange(), [{ kind: 'cors' }], estimateFor(7)), undefined)
 })
 
 meters('run in order, and return synchronously if all of them do', () => {
   const calls: string[] = []
   const on = exchange()
-  assert.is(admit(on, [policy('a', calls), policy('b', calls)], 7), undefined)
+  assert.is(admit(on, [policy('a', calls), policy('b', calls)], estimateFor(7)), undefined)
   assert.equal(calls, ['a 7', 'b 7'])
   assert.is(on.enforcement.charges.length, 2)
 })
@@ -65,7 +66,11 @@ meters('refund their charge when a later one refuses', async () => {
         policy('c', calls, verdict),
         policy('d', calls),
       ]
-      const reply = await deadline(Promise.resolve(admit(on, all, 7)), 30_000, 'a verdict')
+      const reply = await deadline(
+        Promise.resolve(admit(on, all, estimateFor(7))),
+        30_000,
+        'a verdict',
+      )
       assert.is(reply, NO)
       assert.equal(calls.slice(0, 5), ['a 7', 'b 7', 'c 7', 'a settled 0', 'b settled 0'])
       assert.not(calls.includes('not ours'))
@@ -81,7 +86,10 @@ meters('do not continue after the client has disconnected', async () => {
     return later()
   }
   const all = [policy('a', calls, disconnects), policy('b', calls)]
-  assert.is(await deadline(Promise.resolve(admit(on, all, 7)), 30_000, 'a verdict'), undefined)
+  assert.is(
+    await deadline(Promise.resolve(admit(on, all, estimateFor(7))), 30_000, 'a verdict'),
+    undefined,
+  )
   assert.equal(calls, ['a 7'])
 })
 
@@ -90,7 +98,10 @@ meters('are all charged for a cost that is known after the response', async () =
   const on = exchange()
   on.phase = 'settled'
   const all = [policy('a', calls, later), policy('b', calls, later)]
-  assert.is(await deadline(Promise.resolve(admit(on, all, 0)), 30_000, 'a verdict'), undefined)
+  assert.is(
+    await deadline(Promise.resolve(admit(on, all, estimateFor(0))), 30_000, 'a verdict'),
+    undefined,
+  )
   assert.equal(calls, ['a 0', 'b 0'])
   assert.is(on.enforcement.charges.length, 2)
 })

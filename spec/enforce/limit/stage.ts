@@ -20,6 +20,7 @@ import { admit } from '../../../lib/enforce/run-policies.ts'
 import { ungatedConfig, routeText, firstListener } from '../../support/config.ts'
 import { deadline } from '../../support/deadline.ts'
 import { contentOf, requestOf } from '../../support/exchange-of.ts'
+import { estimateFor } from '../../support/llm/estimates.ts'
 import { Lines } from '../../support/rls/lines.ts'
 
 /** One gateway: its policy, its meter and its connection to the service. */
@@ -53,7 +54,7 @@ export class Limited {
   }
 
   async admit(exchange: Exchange, estimate: number): Promise<string> {
-    return said(exchange, this, this.meter.admit(exchange, estimate))
+    return said(exchange, this, this.meter.admit(exchange, estimateFor(estimate)))
   }
 
   /** The headers of a backend response after the policy. */

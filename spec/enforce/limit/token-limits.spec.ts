@@ -8,6 +8,7 @@ import { LimitRegistry } from '../../../lib/enforce/limit/limits.ts'
 import { createTokenLimitPolicy } from '../../../lib/enforce/limit/local-limits.ts'
 import { firstListener, routeText, ungatedConfig } from '../../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
+import { estimateFor } from '../../support/llm/estimates.ts'
 
 const metering = suite('token limits')
 
@@ -33,7 +34,7 @@ class Stage {
   }
 
   admit(exchange: Exchange, estimate = 1): Reply | undefined {
-    const verdict = this.meter.admit(exchange, estimate)
+    const verdict = this.meter.admit(exchange, estimateFor(estimate))
     assert.not.instance(verdict, Promise)
     return verdict as Reply | undefined
   }
@@ -212,7 +213,7 @@ metering('charges a request once when a limit is attached twice', () => {
   const stage = new Stage('tokens: 10, unit: Minutes')
   const exchange = stage.exchange()
   const meter = createTokenLimitPolicy([...stage.rules, ...stage.rules])
-  assert.is(meter.admit(exchange, 4), undefined)
+  assert.is(meter.admit(exchange, estimateFor(4)), undefined)
   assert.is(exchange.enforcement.charges.length, 1)
   assert.is(stage.left(), 6)
 })

@@ -7,6 +7,7 @@ import { chargeLate } from '../../../lib/forward/llm/usage/usage-settlement.ts'
 import { RlsDouble } from '../../support/rls/double.ts'
 import type { RlsBehavior } from '../../support/rls/double.ts'
 import { exchangeFor, Limited, of, REFUSED } from './stage.ts'
+import { estimateFor } from '../../support/llm/estimates.ts'
 import { until } from '../../support/until.ts'
 
 const tokens = suite('remote limits of tokens')
@@ -49,32 +50,36 @@ function hitsOf(rls: RlsDouble): (string | undefined)[][] {
   return rls.requests.map(({ descriptors }) => descriptors.map((one) => one.hits_addend?.value))
 }
 
-tokens('take one hit at admission, and settle with the real cost', async () => {
-  const rls = await double()
-  const limit = limited(rls)
-  const exchange = of('ada')
-  assert.is(await limit.admit(exchange, 20), 'pass')
-  assert.is(rls.countOf('user', 'ada'), 1)
-  settle(exchange, 30, 25)
-  await called(rls, 2)
-  assert.is(rls.countOf('user', 'ada'), 55)
-  assert.equal(hitsOf(rls), [['1'], ['54']])
-})
+tokens(
+  'take the estimate at admission, and settle with what the request cost beyond it',
+  async () => {
+    const rls = await double()
+    const limit = limited(rls)
+    const exchange = of('ada')
+    assert.is(await limit.admit(exchange, 20), 'pass')
+    await called(rls, 2)
+    assert.is(rls.countOf('user', 'ada'), 20)
+    settle(exchange, 30, 25)
+    await called(rls, 3)
+    assert.is(rls.countOf('user', 'ada'), 55)
+    assert.equal(hitsOf(rls), [['1'], ['19'], ['35']])
+  },
+)
 
-tokens('are settled once, and raises are ignored', async () => {
+tokens('are settled once, and a raise takes only what is added', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = of('ada')
   await limit.admit(exchange, 20)
-  exchange.enforcement.charges[0]!.raise(50)
+  exchange.enforcement.charges[0]!.raise(estimateFor(50))
   settle(exchange, 30, 25)
   settle(exchange, 30, 25)
   // Sent after the others on the same connection, so that those have arrived.
   await limit.admit(of('bob'), 1)
-  assert.equal(hitsOf(rls).slice(0, -1), [['1'], ['54']])
+  assert.equal(hitsOf(rls).slice(0, -1), [['1'], ['19'], ['30'], ['5']])
 })
 
-tokens('that were not used are not counted', async () => {
+tokens('that were estimated stay counted, because the protocol has no refund', async () => {
   const rls = await double()
   const limit = limited(rls)
   for (const [input, output] of [
@@ -83,11 +88,53 @@ tokens('that were not used are not counted', async () => {
     [NaN, -7],
   ] as const) {
     const exchange = of('ada')
-    await limit.admit(exchange, 20_000)
+    assert.is(await limit.admit(exchange, 20), 'pass')
     settle(exchange, input, output)
   }
   await limit.admit(of('bob'), 1)
-  assert.equal([rls.countOf('user', 'ada'), rls.requests.length], [3, 4])
+  assert.equal([rls.countOf('user', 'ada'), rls.requests.length], [60, 7])
+})
+
+tokens('of parallel requests are taken before any of them is answered', async () => {
+  const rls = await double()
+  const [one, other] = [limited(rls), limited(rls)]
+  const verdicts: string[] = []
+  for (let at = 0; at < 6; at++) {
+    verdicts.push(await [one, other][at % 2]!.admit(of('ada'), 40))
+    // Two calls for each request that passes.
+    await called(rls, Math.min(2 * (at + 1), 6))
+  }
+  const refused = '429 rate limit exceeded'
+  assert.equal(verdicts, ['pass', 'pass', 'pass', refused, refused, refused])
+})
+
+tokens('that the service could not take at admission are settled at the end', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  const exchange = of('ada')
+  const verdict = limit.admit(exchange, 20)
+  await called(rls, 1)
+  rls.behavior.fail = { code: 2, details: 'no' }
+  assert.is(await verdict, 'pass')
+  await until('a line', () => limit.log.all.length > 0)
+  delete rls.behavior.fail
+  settle(exchange, 30, 25)
+  await called(rls, 3)
+  assert.is(rls.countOf('user', 'ada'), 55)
+})
+
+tokens('are taken as requests for the model cost before', async () => {
+  const rls = await double({ rules: { user: { requests_per_unit: 100_000, unit: 'MINUTE' } } })
+  const limit = limited(rls)
+  const estimate = { model: 'm', input: 20, output: 0, maxOutput: null }
+  for (let at = 0; at < 5; at++) {
+    const exchange = of('ada')
+    assert.is(await limit.meter.admit(exchange, estimate), undefined)
+    settle(exchange, 20, 500)
+  }
+  await called(rls, 14)
+  assert.is(rls.countOf('user', 'ada'), 5 * 520)
+  assert.equal(hitsOf(rls).slice(-2), [['1'], ['519']])
 })
 
 tokens('are charged to the request that overshoots the budget; the next is refused', async () => {
@@ -194,7 +241,7 @@ tokens('without a descriptor pass synchronously', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = exchangeFor(null)
-  assert.is(limit.meter.admit(exchange, 5), undefined)
+  assert.is(limit.meter.admit(exchange, estimateFor(5)), undefined)
   assert.equal([exchange.enforcement.charges.length, rls.requests.length], [0, 0])
 })
 

@@ -90,6 +90,30 @@ budgets('are not exceeded by many parallel requests', async () => {
   assert.is(remainingTokens(gateway), 3 * ESTIMATE - 6)
 })
 
+budgets(
+  'are not exceeded by parallel requests that cost far more than their bodies show',
+  async () => {
+    let held = Promise.resolve()
+    const answer = answers.json(chatOf(50, 5_000))
+    const { gateway, backend } = await staged(
+      stage,
+      { policies: tokens(40_000) },
+      (request, response) => answers.held(held, answer)(request, response),
+    )
+    for (let count = 0; count < 4; count++) assert.is((await post(gateway)).status, 200)
+    assert.is(remainingTokens(gateway), 19_800)
+    let open = (): void => {}
+    held = new Promise((resolve) => (open = resolve))
+    const responses = Promise.all(Array.from({ length: 60 }, () => post(gateway)))
+    await gateway.logged(4 + 56)
+    open()
+    const admitted = statuses(await responses).filter((status) => status === 200)
+    // Three leave 4,650 tokens, so the fourth exceeds the budget and passes.
+    assert.is(admitted.length, 4)
+    assert.is(backend.requests.length, 8)
+  },
+)
+
 budgets('are full again in the next window', async () => {
   const { gateway } = await staged(
     stage,

@@ -7,6 +7,7 @@ import { deadline } from '../../support/deadline.ts'
 import { routeTo, Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { until } from '../../support/idp/until.ts'
+import { estimateOf } from '../../support/llm/asking.ts'
 import { RealService } from '../../support/rls/real-service.ts'
 import { findRls } from '../../support/rls/rls-files.ts'
 import { reportSkip } from '../../support/report-skip.ts'
@@ -42,9 +43,12 @@ async function ask(gateway: RunningGateway, user: string, init: RequestInit = {}
 }
 
 function chat(gateway: RunningGateway, user: string, stream = false): Promise<Answer> {
+  return ask(gateway, user, { method: 'POST', body: chatBody(stream) })
+}
+
+function chatBody(stream: boolean): string {
   const messages = [{ role: 'user', content: 'tell me more' }]
-  const body = JSON.stringify({ model: 'm', messages, stream })
-  return ask(gateway, user, { method: 'POST', body })
+  return JSON.stringify({ model: 'm', messages, stream })
 }
 
 const USER = 'request.headers["x-user"]'
@@ -168,14 +172,15 @@ function addOthers(running: Running): void {
 }
 
 function addTokens(running: Running): void {
-  judge('counts the cost of a response after its end', async () => {
+  judge('counts the estimate, and the cost of a response beyond it after its end', async () => {
     const service = await running()
     const gateway = await llm(limit(service, by('tokens', ', type: tokens')))
     const { status, text, headers } = await chat(gateway, 'ada')
     assert.is(status, 200)
     assert.is(headers.get('x-ratelimit-remaining'), '999')
     const { usage } = JSON.parse(text) as { usage: { total_tokens: number } }
-    const left = 1_000 - usage.total_tokens
+    // The protocol has no refund: a request that costs less stays charged with its estimate.
+    const left = 1_000 - Math.max(estimateOf(chatBody(false)), usage.total_tokens)
     await until(
       () => service.remaining('tokens', 'ada'),
       (found) => found === left,

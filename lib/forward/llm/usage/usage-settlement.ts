@@ -3,7 +3,7 @@
 import { NO_COST } from '../../../core/exchange.ts'
 import type { Exchange } from '../../../core/exchange.ts'
 import type { LlmFacts } from '../../../core/facts.ts'
-import type { Outcome, Tap, TokenCost } from '../../../core/types.ts'
+import type { Outcome, Tap, TokenCost, TokenEstimate } from '../../../core/types.ts'
 import type { ObservedUsage, RawUsage } from '../llm-call-types.ts'
 import type { ResponseWatch } from './response-watch.ts'
 
@@ -82,12 +82,14 @@ function formatSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(6)}s`
 }
 
+const NO_ESTIMATE: TokenEstimate = { model: null, input: 0, output: 0, maxOutput: 0 }
+
 /** Charges a request that passed as free and whose response reports a cost; an exhausted budget is not charged. */
 export function chargeLate(exchange: Exchange, cost: TokenCost): void {
   const settle = (): void => {
     for (const charge of exchange.enforcement.charges) charge.settle(cost)
   }
-  const verdict = exchange.handler.admit(exchange, 0)
+  const verdict = exchange.handler.admit(exchange, NO_ESTIMATE)
   if (verdict instanceof Promise) verdict.then(settle, settle)
   else settle()
 }
