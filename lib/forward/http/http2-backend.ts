@@ -76,6 +76,8 @@ export class Http2BackendSession implements Sweepable {
   /** Without streams: when to close the session and, after GOAWAY, when to destroy the socket. Otherwise 0. */
   #idleDeadline = 0
   #wasUsed = false
+  /** The backend has processed no stream with a higher id (RFC 9113 6.8). */
+  #lastStream = Number.MAX_SAFE_INTEGER
   /** After this time the session takes no more calls. */
   readonly #retireAt: number
 
@@ -90,7 +92,10 @@ export class Http2BackendSession implements Sweepable {
     this.#liveness = new Http2Liveness(this.#session, socket)
     this.#session.on('error', () => {})
     // After GOAWAY the session takes no new calls; its streams finish and are still swept.
-    this.#session.on('goaway', () => this.close())
+    this.#session.on('goaway', (_code, lastStream) => {
+      this.#lastStream = lastStream
+      this.close()
+    })
     this.#session.on('close', () => owner.sessionClosed(this))
   }
 
@@ -109,7 +114,7 @@ export class Http2BackendSession implements Sweepable {
     if (opened === null) return this.#startIdling()
     this.#streams.add(opened)
     opened.stream.on('close', () => {
-      opened.closed()
+      opened.closed(this.#lastStream)
       this.#streams.delete(opened)
       this.#owner.sessionHasRoom(this)
       this.#startIdling()
@@ -240,8 +245,8 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     this.abort()
   }
 
-  /** The stream is closed, by either side. */
-  closed(): void {
+  /** The stream is closed, by either side; the backend has processed no stream above `lastStream`. */
+  closed(lastStream: number): void {
     this.#readDeadline = 0
     this.#writeDeadline = 0
     this.#sink.closed()
@@ -251,9 +256,10 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     // Every stream closes, and to create an error costs more than all of the above.
     if (this.#call.isOver) return
     const { rstCode } = this.stream
-    // RFC 9113 8.7: the backend has not processed a refused stream.
-    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#call.rewind())
-      return this.#owner.submit(this.#call)
+    // RFC 9113 8.7: the backend has not processed a refused stream, so any method may be sent again.
+    const isUnprocessed =
+      rstCode === constants.NGHTTP2_REFUSED_STREAM || (this.stream.id ?? 0) > lastStream
+    if (isUnprocessed && this.#call.rewind()) return this.#owner.submit(this.#call)
     this.#call.failed(
       rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
         rstCode === constants.NGHTTP2_REFUSED_STREAM

@@ -73,9 +73,7 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
 
   /** Sends a call now or, if all connections are busy, as soon as one is free. */
   submit(call: HttpCall): void {
-    let connection = this.#idle.pop()
-    // A destroyed connection leaves the pool only when its socket emits 'close'.
-    while (connection?.isOver === true) connection = this.#idle.pop()
+    const connection = this.#takeIdle(call)
     const session = connection === undefined ? this.#sessionFor(call) : undefined
     const free = connection ?? session
     if (free !== undefined) {
@@ -168,6 +166,17 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
       if (socket.alpnProtocol === 'h2') this.#addSession(socket, call)
       else this.#addTlsConnection(socket).send(call)
     })
+  }
+
+  #takeIdle(call: HttpCall): Http1BackendConnection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop()
+      if (connection === undefined) return undefined
+      // A destroyed connection leaves the pool only when its socket emits 'close'.
+      if (connection.isOver) continue
+      if (!connection.hasEndedFor(call)) return connection
+      connection.abort()
+    }
   }
 
   #sessionFor(call: HttpCall): Http2BackendSession | undefined {
