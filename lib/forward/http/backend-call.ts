@@ -24,6 +24,8 @@ const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set([
   'DELETE',
 ])
 
+const GRPC_TYPE = /^application\/grpc(?:$|[+;])/i
+
 /** The queue, dial, connection or stream that has a call now, and can abort it. */
 export interface CallHolder {
   abort(call: HttpCall): void
@@ -70,6 +72,13 @@ export class HttpCall implements CancellableCall {
   /** Whether the request may be sent again after a backend that may have executed it closed the connection. */
   get isIdempotent(): boolean {
     return IDEMPOTENT_METHODS.has(this.exchange.request.method)
+  }
+
+  /** gRPC exists only over HTTP/2; `application/grpc-web` is another protocol. */
+  get isGrpc(): boolean {
+    const { request } = this.exchange
+    if (request.version !== 'HTTP/2') return false
+    return GRPC_TYPE.test(request.get('content-type') ?? '')
   }
 
   /** Keeps a bounded copy of the body, for a session that may refuse the stream. */

@@ -1,4 +1,4 @@
-// An HTTP/2 session to a backend that negotiated it, and its streams: one for each call.
+// An HTTP/2 session to a backend, over TLS or not, and its streams: one for each call.
 
 import { connect, constants } from 'node:http2'
 import type {
@@ -7,7 +7,7 @@ import type {
   ClientSessionRequestOptions,
   OutgoingHttpHeaders,
 } from 'node:http2'
-import type { TLSSocket } from 'node:tls'
+import type { Socket } from 'node:net'
 import { LINGER_MS, MAX_INTERIM_RESPONSES } from '../../core/bounds.ts'
 import type { BackendLimits } from '../../core/bounds.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -59,6 +59,7 @@ const BODY_OPTIONS = {
 
 export interface Http2SessionOwner {
   readonly limits: BackendLimits
+  readonly scheme: 'http' | 'https'
   sessionClosed(session: Http2BackendSession): void
   sessionHasRoom(session: Http2BackendSession): void
   /** Sends a call that the backend refused on this session. */
@@ -69,7 +70,7 @@ export interface Http2SessionOwner {
 
 export class Http2BackendSession implements Sweepable {
   readonly #owner: Http2SessionOwner
-  readonly #socket: TLSSocket
+  readonly #socket: Socket
   readonly #session: ClientHttp2Session
   readonly #liveness: Http2Liveness
   readonly #streams = new Set<Http2BackendStream>()
@@ -81,11 +82,11 @@ export class Http2BackendSession implements Sweepable {
   /** After this time the session takes no more calls. */
   readonly #retireAt: number
 
-  constructor(owner: Http2SessionOwner, socket: TLSSocket) {
+  constructor(owner: Http2SessionOwner, socket: Socket) {
     this.#owner = owner
     this.#socket = socket
     this.#retireAt = performance.now() + owner.limits.poolMaxAge
-    this.#session = connect('https://backend', {
+    this.#session = connect(`${owner.scheme}://backend`, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
     })
@@ -180,7 +181,7 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     const { body } = call
     const hasNoBody = body.framing === 'none'
     const stream = session.request(
-      http2RequestHeadersOf(call),
+      http2RequestHeadersOf(call, owner.scheme),
       hasNoBody ? BODILESS_OPTIONS : BODY_OPTIONS,
     )
     this.stream = stream
@@ -327,12 +328,15 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
   }
 }
 
-function http2RequestHeadersOf({ exchange, host }: HttpCall): OutgoingHttpHeaders {
+function http2RequestHeadersOf(
+  { exchange, host }: HttpCall,
+  scheme: Http2SessionOwner['scheme'],
+): OutgoingHttpHeaders {
   const { request } = exchange
   const headers = createHttp2Headers()
   headers[':method'] = request.method
   headers[':path'] = request.target
-  headers[':scheme'] = 'https'
+  headers[':scheme'] = scheme
   headers[':authority'] = host ?? request.authority
   addHttp2Fields(headers, request, BACKEND_OMITTED_FIELDS)
   if (request.get('content-type')?.startsWith('application/grpc') === true)
