@@ -237,6 +237,13 @@ export interface BackendPolicies {
   readonly authorization: AuthorizationConfig | null
   readonly mcpAuthorization: AuthorizationConfig | null
   readonly ai: AiPolicyConfig | null
+  readonly http: BackendHttpConfig | null
+}
+
+export type BackendHttpVersion = '1.1' | '2'
+
+export interface BackendHttpConfig {
+  readonly version: BackendHttpVersion | null
 }
 
 export interface UiPolicies extends Omit<GatewayPolicies, 'transformations'> {

@@ -2,6 +2,7 @@
 // processes, and to query the system. Only this file uses it.
 
 import type { SendHandle } from 'node:child_process'
+import { readSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { OnReadOpts, Server, SocketConstructorOpts } from 'node:net'
 
@@ -42,6 +43,28 @@ export function stopReading(socket: Socket): void {
 /** -1 where the system has no descriptors, or the handle is gone. */
 export function descriptorOf(open: Socket | Server): number {
   return handleOf(open)?.fd ?? -1
+}
+
+const PROBE = Buffer.alloc(1)
+
+/**
+ * Whether the kernel has received the end of the connection, a reset or bytes that were not read yet. A byte is lost, so
+ * only a connection that is closed afterwards may have one. False where the system has no descriptors.
+ */
+export function hasUnreadInput(socket: Socket): boolean {
+  const descriptor = descriptorOf(socket)
+  if (descriptor < 0) return false
+  const { stackTraceLimit } = Error
+  // Without a stack the usual result, EAGAIN, costs half: 5 µs.
+  Error.stackTraceLimit = 0
+  try {
+    readSync(descriptor, PROBE, 0, 1, null)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'EAGAIN'
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
 }
 
 /** Bytes that the kernel has not taken yet; undefined where Node does not report them. */

@@ -189,7 +189,7 @@ export class PeerWorkers implements PeerConnections {
   }
 
   #originOf(worker: string): Origin {
-    return createOrigin({ kind: 'unix', path: this.#pathOf(worker) }, null)
+    return createOrigin({ kind: 'unix', path: this.#pathOf(worker) }, null, '1.1')
   }
 
   #pathOf(worker: string): string {

@@ -46,6 +46,30 @@ backends('of the top level can be referenced by routes', () => {
   assert.is(backend.key, 'gateway/default/default/route0/backend0')
 })
 
+backends('can have an HTTP version, if they are hosts', () => {
+  for (const [text, version] of [
+    ['2', '2'],
+    ["'2'", '2'],
+    ['HTTP/2.0', '2'],
+    ['1.1', '1.1'],
+    ['HTTP/1.1', '1.1'],
+  ]) {
+    const entry = `{ host: "a:1", policies: { http: { version: ${text} } } }`
+    const config = configOf(`${GATEWAY}routes: [{ backends: [${entry}] }]`)
+    const [backend] = config.gateways[0]!.listeners[0]!.routes[0]!.backends
+    assert.is(backend?.policies.http?.version, version)
+  }
+  const http = 'policies: { http: { version: 2 } }'
+  assert.match(
+    problems('{ host: "a:1", policies: { http: { version: 3 } } }')[0]!,
+    /^policies\.http\.version: got 3/,
+  )
+  const only = 'policies.http: got http, expected it only with host'
+  assert.equal(problems(`{ ai: { name: a, provider: { openAI: {} } }, ${http} }`), [only])
+  const named = 'backends: [{ name: app, ai: { name: a, provider: { openAI: {} } } }]'
+  assert.equal(problems(`{ backend: app, ${http} }`, named), [only])
+})
+
 backends('that are unknown are refused with the nearest name', () => {
   const named = 'backends: [{ name: app, host: "a:1" }]'
   assert.equal(problems('{ backend: ap }', named), [

@@ -57,7 +57,9 @@ export function checkBackend(
   }
   if (target === undefined || shape.policies === undefined) return target
   const reader = target.kind === 'ai' ? 'ai' : 'others'
-  return { ...target, policies: checkPoliciesOfBackend(context, path, shape.policies, reader) }
+  const policies = checkPoliciesOfBackend(context, path, shape.policies, reader)
+  if (target.kind !== 'host') refuseHttpPolicy(context, path, policies)
+  return { ...target, policies }
 }
 
 function checkBackendTarget(
@@ -73,6 +75,7 @@ function checkBackendTarget(
     ai === undefined ? 'others' : 'ai',
   )
   if (host !== undefined) return { kind: 'host', endpoint: host, policies }
+  refuseHttpPolicy(context, path, policies)
   if (mcp !== undefined) {
     return { kind: 'mcp', mcp: checkMcpBackend(context, [...path, 'mcp'], mcp), policies }
   }
@@ -90,6 +93,15 @@ function checkPoliciesOfBackend(
   if (reader === 'others')
     refuseUnusedAiPolicy(context, [...path, 'policies', 'ai'], policies.ai, reader)
   return policies
+}
+
+function refuseHttpPolicy(
+  context: CheckContext,
+  path: ConfigPath,
+  { http }: BackendPolicies,
+): void {
+  if (http !== null)
+    context.problem([...path, 'policies', 'http'], 'got http, expected it only with host', 'key')
 }
 
 /** Checks that target names are unique, and sets the defaults of each target. */

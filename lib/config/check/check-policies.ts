@@ -130,6 +130,7 @@ export function checkBackendPolicies(
     authorization: shape.authorization ?? null,
     mcpAuthorization: shape.mcpAuthorization ?? null,
     ai: mapOrNull(ai, buildAiPolicy),
+    http: mapOrNull(shape.http, ({ version = null }) => ({ version })),
   }
 }
 

@@ -11,9 +11,7 @@ import { collectGuardedNames } from './guarded-headers.ts'
 import { ConfigFormatter } from '../show.ts'
 import type {
   BackendConfig,
-  BackendTlsConfig,
   Config,
-  EndpointAddress,
   GatewayConfig,
   ListenerConfig,
   RetryConfig,
@@ -35,6 +33,7 @@ import { PolicyFactory } from '../../enforce/make-policies.ts'
 import type { RateLimitService, RateLimitServices } from '../../enforce/limit/rate-limit-service.ts'
 import { HttpBackend } from '../../forward/http/http-backend.ts'
 import { createOrigin } from '../../forward/http/pools.ts'
+import type { Origin } from '../../forward/http/pools.ts'
 import type { ConnectionPool } from '../../forward/http/pool.ts'
 import type { ConnectionPools } from '../../forward/http/pools.ts'
 import { McpBackend } from '../../forward/mcp/mcp-backend.ts'
@@ -178,7 +177,7 @@ class Planner {
       limits: config.llm,
       log,
       health: this.health,
-      pool: (key, endpoint, tls) => this.#poolFor(key, endpoint, tls),
+      pool: (key, endpoint, tls) => this.#poolFor(key, createOrigin(endpoint, tls)),
     }
   }
 
@@ -296,7 +295,8 @@ class Planner {
     { policies }: RouteConfig,
   ): HttpBackend {
     const tls = backend.policies.backendTLS ?? policies.backendTLS
-    const pool = this.#poolFor(backend.key, backend.endpoint, tls)
+    const version = backend.policies.http?.version ?? null
+    const pool = this.#poolFor(backend.key, createOrigin(backend.endpoint, tls, version))
     return new HttpBackend(pool, policies.timeout?.backendRequestTimeout ?? 0)
   }
 
@@ -310,7 +310,7 @@ class Planner {
     const remotes = mcp.targets.flatMap((target) => {
       if (target.kind === 'stdio') return []
       const { host, port, tls } = target
-      return [this.#poolFor(key, { kind: 'tcp', host, port }, tls)]
+      return [this.#poolFor(key, createOrigin({ kind: 'tcp', host, port }, tls))]
     })
     const [pool] = remotes
     const auth = policies.backendAuth ?? route.policies.backendAuth
@@ -332,12 +332,7 @@ class Planner {
     })
   }
 
-  #poolFor(
-    backend: string,
-    endpoint: EndpointAddress,
-    tls: BackendTlsConfig | null,
-  ): ConnectionPool {
-    const origin = createOrigin(endpoint, tls)
+  #poolFor(backend: string, origin: Origin): ConnectionPool {
     this.origins.add(origin.key)
     return this.health.addPool(backend, this.#shared.pools.poolFor(origin))
   }

@@ -14,6 +14,7 @@ import { REQUEST_HEADERS, RESPONSE_HEADERS } from './header-shapes.ts'
 import { LOCAL_RATE_LIMIT, RATE_LIMIT, REMOTE_RATE_LIMIT } from './limit-shapes.ts'
 import {
   BACKEND_AUTH,
+  BACKEND_HTTP,
   BACKEND_TLS,
   CORS,
   CSRF,
@@ -136,12 +137,12 @@ export const BACKEND_POLICIES = z
     authorization: AUTHORIZATION.optional(),
     mcpAuthorization: MCP_AUTHORIZATION.optional(),
     ai: AI_POLICY.optional(),
+    http: BACKEND_HTTP.optional(),
     ...unsupportedFields(
       'a2a',
       'backendTunnel',
       'extAuthz',
       'health',
-      'http',
       'inferenceRouting',
       'mcpGuardrails',
       'requestRedirect',

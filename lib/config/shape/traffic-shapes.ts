@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { Secret } from '../../text/secret.ts'
+import type { BackendHttpVersion } from '../config-types.ts'
 import {
   duration,
   endpoint,
@@ -99,6 +100,20 @@ export const BACKEND_TLS = z
   .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
     error: 'got only one of cert and key, expected both or neither',
   })
+
+/** The reference writes versions as `HTTP/1.1` and `HTTP/2.0`; without quotes, YAML reads numbers. */
+const backendHttpVersion = z
+  .literal(['1.1', '2', 1.1, 2, 'HTTP/1.1', 'HTTP/2', 'HTTP/2.0'])
+  .transform((version): BackendHttpVersion => (String(version).includes('2') ? '2' : '1.1'))
+
+export const BACKEND_HTTP = z
+  .strictObject({
+    version: backendHttpVersion
+      .optional()
+      .describe('HTTP version, `1.1` or `2`; by default gRPC uses 2, and TLS negotiates it.'),
+    ...unsupportedFields('requestTimeout'),
+  })
+  .describe('HTTP to the backend; only for `host`.')
 
 export const TIMEOUT = z
   .strictObject({

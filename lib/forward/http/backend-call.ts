@@ -12,9 +12,19 @@ import { ReplayBody } from '../replay-body.ts'
 export interface HttpCallInput {
   readonly request: RequestHead
   readonly client: Pick<ExchangeClient, 'sendInterim'>
-  /** `once`: the request is never sent again on another connection. */
-  readonly sending?: 'once' | 'again'
 }
+
+/** RFC 9110 9.2.2: to execute such a request twice has the same effect as to execute it once. */
+const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'TRACE',
+  'PUT',
+  'DELETE',
+])
+
+const GRPC_TYPE = /^application\/grpc(?:$|[+;])/i
 
 /** The queue, dial, connection or stream that has a call now, and can abort it. */
 export interface CallHolder {
@@ -59,9 +69,21 @@ export class HttpCall implements CancellableCall {
     this.#holder = holder
   }
 
+  /** Whether the request may be sent again after a backend that may have executed it closed the connection. */
+  get isIdempotent(): boolean {
+    return IDEMPOTENT_METHODS.has(this.exchange.request.method)
+  }
+
+  /** gRPC exists only over HTTP/2; `application/grpc-web` is another protocol. */
+  get isGrpc(): boolean {
+    const { request } = this.exchange
+    if (request.version !== 'HTTP/2') return false
+    return GRPC_TYPE.test(request.get('content-type') ?? '')
+  }
+
   /** Keeps a bounded copy of the body, for a session that may refuse the stream. */
   keepForResend(): void {
-    if (this.#resend !== 'impossible' || this.exchange.sending === 'once') return
+    if (this.#resend !== 'impossible') return
     this.#resend = 'possible'
     if (this.body.framing === 'none' || this.body instanceof ReplayBody) return
     this.#replayBody = new ReplayBody(this.body)

@@ -12,6 +12,7 @@ import type { BackendLimits } from '../../core/bounds.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { RequestHead, ResponseHead } from '../../core/head.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
+import { hasUnreadInput } from '../../core/socket-handle.ts'
 import type { CoarseClock, Sweepable } from '../../core/sweeper.ts'
 import type { Body, Outcome, Tunnel } from '../../core/types.ts'
 import { isForbiddenTrailer } from '../../http/header-fields.ts'
@@ -72,6 +73,7 @@ export class Http1BackendConnection
   #interimCount = 0
   /** The idle timeout: `poolIdleTimeout`, or what the backend's `keep-alive` field says, less a margin. */
   #idleTime: number
+  #idleSince = 0
   #isPersistent = true
   /** After this time the connection takes no more calls. */
   readonly #retireAt: number
@@ -109,11 +111,21 @@ export class Http1BackendConnection
     return this.#wire.socket.destroyed
   }
 
+  /**
+   * Whether the backend has ended this idle connection, for a call that could not be sent again. This costs a system call,
+   * so connections that were used in this tick of the clock are not asked.
+   */
+  hasEndedFor(call: HttpCall): boolean {
+    if (this.#idleSince === this.#owner.clock.now) return false
+    if (call.body.framing === 'none' && call.isIdempotent) return false
+    return hasUnreadInput(this.#wire.socket)
+  }
+
   send(call: HttpCall): void {
     this.#begin(call)
     const { body } = call
     const mode = requestWriteModeOf(body)
-    if (this.#callCount > 1 && call.exchange.sending !== 'once') this.#writer.startRecording()
+    if (this.#callCount > 1 && call.isIdempotent) this.#writer.startRecording()
     this.#writer.send(formatHttp1RequestHead(call.exchange.request, call.host, mode), body, mode)
   }
 
@@ -197,6 +209,7 @@ export class Http1BackendConnection
       this.#isPersistent && this.#requestState === 'sent' && !this.#reader.hasUnread
     if (!isReusable || now > this.#retireAt) return this.abort()
     this.#move('idle')
+    this.#idleSince = now
     this.#deadline = now + this.#idleTime
     this.#owner.connectionIdle(this)
   }
@@ -255,7 +268,7 @@ export class Http1BackendConnection
     if (now > this.#deadline) this.#expire()
   }
 
-  /** A reused connection that closed right after the request was sent: the backend most likely never read it. */
+  /** A reused connection that closed right after the request was sent: the backend most likely did not read it. */
   get #isStale(): boolean {
     return this.#callCount > 1 && this.#owner.clock.now - this.#sentAt <= STALE_CONNECTION_MS
   }

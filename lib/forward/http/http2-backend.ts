@@ -1,4 +1,4 @@
-// An HTTP/2 session to a backend that negotiated it, and its streams: one for each call.
+// An HTTP/2 session to a backend, over TLS or not, and its streams: one for each call.
 
 import { connect, constants } from 'node:http2'
 import type {
@@ -7,7 +7,7 @@ import type {
   ClientSessionRequestOptions,
   OutgoingHttpHeaders,
 } from 'node:http2'
-import type { TLSSocket } from 'node:tls'
+import type { Socket } from 'node:net'
 import { LINGER_MS, MAX_INTERIM_RESPONSES } from '../../core/bounds.ts'
 import type { BackendLimits } from '../../core/bounds.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -59,6 +59,7 @@ const BODY_OPTIONS = {
 
 export interface Http2SessionOwner {
   readonly limits: BackendLimits
+  readonly scheme: 'http' | 'https'
   sessionClosed(session: Http2BackendSession): void
   sessionHasRoom(session: Http2BackendSession): void
   /** Sends a call that the backend refused on this session. */
@@ -69,28 +70,33 @@ export interface Http2SessionOwner {
 
 export class Http2BackendSession implements Sweepable {
   readonly #owner: Http2SessionOwner
-  readonly #socket: TLSSocket
+  readonly #socket: Socket
   readonly #session: ClientHttp2Session
   readonly #liveness: Http2Liveness
   readonly #streams = new Set<Http2BackendStream>()
   /** Without streams: when to close the session and, after GOAWAY, when to destroy the socket. Otherwise 0. */
   #idleDeadline = 0
   #wasUsed = false
+  /** The backend has processed no stream with a higher id (RFC 9113 6.8). */
+  #lastStream = Number.MAX_SAFE_INTEGER
   /** After this time the session takes no more calls. */
   readonly #retireAt: number
 
-  constructor(owner: Http2SessionOwner, socket: TLSSocket) {
+  constructor(owner: Http2SessionOwner, socket: Socket) {
     this.#owner = owner
     this.#socket = socket
     this.#retireAt = performance.now() + owner.limits.poolMaxAge
-    this.#session = connect('https://backend', {
+    this.#session = connect(`${owner.scheme}://backend`, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
     })
     this.#liveness = new Http2Liveness(this.#session, socket)
     this.#session.on('error', () => {})
     // After GOAWAY the session takes no new calls; its streams finish and are still swept.
-    this.#session.on('goaway', () => this.close())
+    this.#session.on('goaway', (_code, lastStream) => {
+      this.#lastStream = lastStream
+      this.close()
+    })
     this.#session.on('close', () => owner.sessionClosed(this))
   }
 
@@ -109,7 +115,7 @@ export class Http2BackendSession implements Sweepable {
     if (opened === null) return this.#startIdling()
     this.#streams.add(opened)
     opened.stream.on('close', () => {
-      opened.closed()
+      opened.closed(this.#lastStream)
       this.#streams.delete(opened)
       this.#owner.sessionHasRoom(this)
       this.#startIdling()
@@ -175,7 +181,7 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     const { body } = call
     const hasNoBody = body.framing === 'none'
     const stream = session.request(
-      http2RequestHeadersOf(call),
+      http2RequestHeadersOf(call, owner.scheme),
       hasNoBody ? BODILESS_OPTIONS : BODY_OPTIONS,
     )
     this.stream = stream
@@ -240,8 +246,8 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     this.abort()
   }
 
-  /** The stream is closed, by either side. */
-  closed(): void {
+  /** The stream is closed, by either side; the backend has processed no stream above `lastStream`. */
+  closed(lastStream: number): void {
     this.#readDeadline = 0
     this.#writeDeadline = 0
     this.#sink.closed()
@@ -251,9 +257,10 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     // Every stream closes, and to create an error costs more than all of the above.
     if (this.#call.isOver) return
     const { rstCode } = this.stream
-    // RFC 9113 8.7: the backend has not processed a refused stream.
-    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#call.rewind())
-      return this.#owner.submit(this.#call)
+    // RFC 9113 8.7: the backend has not processed a refused stream, so any method may be sent again.
+    const isUnprocessed =
+      rstCode === constants.NGHTTP2_REFUSED_STREAM || (this.stream.id ?? 0) > lastStream
+    if (isUnprocessed && this.#call.rewind()) return this.#owner.submit(this.#call)
     this.#call.failed(
       rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
         rstCode === constants.NGHTTP2_REFUSED_STREAM
@@ -321,12 +328,15 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
   }
 }
 
-function http2RequestHeadersOf({ exchange, host }: HttpCall): OutgoingHttpHeaders {
+function http2RequestHeadersOf(
+  { exchange, host }: HttpCall,
+  scheme: Http2SessionOwner['scheme'],
+): OutgoingHttpHeaders {
   const { request } = exchange
   const headers = createHttp2Headers()
   headers[':method'] = request.method
   headers[':path'] = request.target
-  headers[':scheme'] = 'https'
+  headers[':scheme'] = scheme
   headers[':authority'] = host ?? request.authority
   addHttp2Fields(headers, request, BACKEND_OMITTED_FIELDS)
   if (request.get('content-type')?.startsWith('application/grpc') === true)

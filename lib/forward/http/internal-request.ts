@@ -15,8 +15,6 @@ export interface InternalRequest {
   readonly body: Buffer | null
   /** Milliseconds to the response head; 0 for no bound. */
   readonly deadline: number
-  /** `once`: the request is not idempotent and is never sent again, even after a stale connection. */
-  readonly sending: 'once' | 'again'
 }
 
 /** Gets exactly one of the two calls, never before `sendInternalRequest` has returned and never after `cancel`. */
@@ -57,14 +55,14 @@ class InternalRequestAttempt implements Attempt, CancellableCall {
 
   constructor(
     pool: ConnectionPool,
-    { head, body, deadline, sending }: InternalRequest,
+    { head, body, deadline }: InternalRequest,
     receiver: ResponseReceiver,
   ) {
     this.#receiver = receiver
     this.body = body === null ? EMPTY_BODY : new BytesBody(body)
     if (body !== null) head.set('content-length', String(body.length))
     head.authority = hostHeaderOf(pool.origin)
-    this.#call = new HttpCall({ request: head, client: NO_CLIENT, sending }, this, head.authority)
+    this.#call = new HttpCall({ request: head, client: NO_CLIENT }, this, head.authority)
     if (deadline > 0) this.#call.setDeadline(deadline)
     try {
       pool.submit(this.#call)

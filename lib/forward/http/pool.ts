@@ -1,6 +1,7 @@
 // The connections to one origin: a call takes an idle connection, opens a new one within a bound, or waits in a bounded queue.
 // A connection attempt that fails also fails the call it was for, and no other call.
 
+import type { Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import type { BackendLimits } from '../../core/bounds.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -10,7 +11,7 @@ import type { LoggingLevel, Log } from '../../core/log.ts'
 import type { CoarseClock, Sweeper, Sweepable } from '../../core/sweeper.ts'
 import { TransportSocket } from '../../http/transport-socket.ts'
 import type { CallHolder, HttpCall } from './backend-call.ts'
-import { TlsDial, createBackendTlsContext } from './dial-tls.ts'
+import { BackendDial, createBackendTlsContext } from './backend-dial.ts'
 import { CONNECT_TIMED_OUT, describeFaultCause } from './backend-call.ts'
 import { Http1BackendConnection } from './http1-backend.ts'
 import type { Http1ConnectionOwner } from './http1-backend.ts'
@@ -26,16 +27,20 @@ export interface PoolContext {
   readonly connectDurations: Histogram
 }
 
+/** What a call can be sent on; `any`: what the backend negotiates. */
+type CallProtocol = 'http1' | 'http2' | 'any'
+
 export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, CallHolder {
   readonly limits: BackendLimits
   readonly origin: Origin
   readonly clock: CoarseClock
+  readonly scheme: 'http' | 'https'
   readonly #sweeper: Sweeper<Sweepable>
   readonly #log: Log | null
   readonly #connectDurations: Histogram
   /** The last one used is taken first, so that the others reach their idle timeout. */
   readonly #idle: Http1BackendConnection[] = []
-  /** Connections that negotiated HTTP/2. */
+  /** Connections with HTTP/2. */
   readonly #sessions: Http2BackendSession[] = []
   readonly #waiting: HttpCall[] = []
   /** Connections of either kind, with those being opened. */
@@ -51,6 +56,7 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     this.#log = log
     this.#connectDurations = connectDurations
     this.origin = origin
+    this.scheme = origin.tls === null ? 'http' : 'https'
     this.limits = limits
     this.clock = sweeper
     this.#sweeper = sweeper
@@ -73,23 +79,25 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
 
   /** Sends a call now or, if all connections are busy, as soon as one is free. */
   submit(call: HttpCall): void {
-    let connection = this.#idle.pop()
-    // A destroyed connection leaves the pool only when its socket emits 'close'.
-    while (connection?.isOver === true) connection = this.#idle.pop()
-    const session = connection === undefined ? this.#sessionFor(call) : undefined
+    const protocol = this.#protocolOf(call)
+    const connection = protocol === 'http2' ? undefined : this.#takeIdle(call)
+    const session =
+      connection === undefined && protocol !== 'http1' ? this.#findSession() : undefined
     const free = connection ?? session
     if (free !== undefined) {
       if (this.#log?.allows('trace', 'forward') === true)
         this.#logEvent('trace', 'reusing connection')
       return free.send(call)
     }
-    if (this.#openCount < this.limits.poolMaxSize) return this.#dial(call)
+    if (this.#openCount < this.limits.poolMaxSize) return this.#dial(call, protocol)
     const { poolMaxWaiting } = this.limits
     if (this.#waiting.length >= poolMaxWaiting)
       return call.failed(createPoolExhaustedError(poolMaxWaiting))
     this.#logEvent('debug', 'waiting for a connection')
     call.setHolder(this)
     this.#waiting.push(call)
+    // An idle connection that the call cannot use gives up its place.
+    if (protocol === 'http2') this.#idle.shift()?.abort()
   }
 
   /** Removes a cancelled call from the queue. */
@@ -101,13 +109,13 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
   resend(call: HttpCall, parts: readonly (string | Buffer)[]): void {
     // On a new connection: the idle ones may be stale for the same reason.
     if (this.origin.tls === null) return this.#connect().sendAgain(call, parts)
-    const secured = (socket: TLSSocket): void =>
-      this.#addTlsConnection(socket).sendAgain(call, parts)
-    this.#dialTls(call, ['http/1.1'], secured)
+    this.#open(call, ['http/1.1'], (socket) =>
+      this.#addTlsConnection(socket as TLSSocket).sendAgain(call, parts),
+    )
   }
 
   connectionIdle(connection: Http1BackendConnection): void {
-    const call = this.#waiting.shift()
+    const call = this.#takeWaiting('http2')
     if (call !== undefined) connection.send(call)
     else if (this.#state === 'closed') connection.abort()
     else this.#idle.push(connection)
@@ -145,10 +153,10 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
 
   /** Sends queued calls on a session that has room for more streams. */
   sessionHasRoom(session: Http2BackendSession): void {
-    while (this.#waiting.length > 0 && session.hasRoom) {
-      const at = this.#waiting.findIndex((call) => !needsHttp1(call))
-      if (at < 0) return
-      session.send(this.#waiting.splice(at, 1)[0]!)
+    while (session.hasRoom) {
+      const call = this.#takeWaiting('http1')
+      if (call === undefined) return
+      session.send(call)
     }
   }
 
@@ -160,24 +168,56 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     this.#connectionEnded()
   }
 
-  #dial(call: HttpCall): void {
+  #dial(call: HttpCall, protocol: CallProtocol): void {
     this.#logEvent('debug', 'connecting')
-    const { tls } = this.origin
-    if (tls === null) return this.#connect().send(call)
-    this.#dialTls(call, needsHttp1(call) ? ['http/1.1'] : tls.alpn, (socket) => {
-      if (socket.alpnProtocol === 'h2') this.#addSession(socket, call)
-      else this.#addTlsConnection(socket).send(call)
+    const { tls, version } = this.origin
+    if (tls === null) {
+      if (protocol === 'http2') this.#open(call, [], (socket) => this.#addSession(socket, call))
+      else this.#connect().send(call)
+      return
+    }
+    const isHttp2Only = protocol === 'http2' && version !== null
+    const alpn = protocol === 'http1' ? ['http/1.1'] : isHttp2Only ? ['h2'] : tls.alpn
+    this.#open(call, alpn, (socket) => {
+      const secured = socket as TLSSocket
+      if (isHttp2Only || secured.alpnProtocol === 'h2') this.#addSession(secured, call)
+      else this.#addTlsConnection(secured).send(call)
     })
   }
 
-  #sessionFor(call: HttpCall): Http2BackendSession | undefined {
-    if (needsHttp1(call)) return undefined
+  /** HTTP/2 has no `upgrade`, and gRPC needs HTTP/2. Without TLS nothing is negotiated. */
+  #protocolOf(call: HttpCall): CallProtocol {
+    const { tls, version } = this.origin
+    if (call.exchange.request.upgrade !== '' || version === '1.1') return 'http1'
+    if (version === '2' || call.isGrpc) return 'http2'
+    return tls === null ? 'http1' : 'any'
+  }
+
+  /** The first call that waits and does not need the protocol `other`. */
+  #takeWaiting(other: CallProtocol): HttpCall | undefined {
+    if (this.#waiting.length === 0) return undefined
+    const at = this.#waiting.findIndex((call) => this.#protocolOf(call) !== other)
+    return at < 0 ? undefined : this.#waiting.splice(at, 1)[0]
+  }
+
+  #takeIdle(call: HttpCall): Http1BackendConnection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop()
+      if (connection === undefined) return undefined
+      // A destroyed connection leaves the pool only when its socket emits 'close'.
+      if (connection.isOver) continue
+      if (!connection.hasEndedFor(call)) return connection
+      connection.abort()
+    }
+  }
+
+  #findSession(): Http2BackendSession | undefined {
     return this.#sessions.find((candidate) => candidate.hasRoom)
   }
 
-  #dialTls(call: HttpCall, alpn: readonly string[], secured: (socket: TLSSocket) => void): void {
+  #open(call: HttpCall, alpn: readonly string[], use: (socket: Socket) => void): void {
     const { origin } = this
-    const context = (this.#tlsContext ??= createBackendTlsContext(origin.tls!))
+    if (origin.tls !== null) this.#tlsContext ??= createBackendTlsContext(origin.tls)
     this.#openCount++
     const failed = (reason: string | null): void => {
       if (reason !== null) this.#fault = reason
@@ -185,14 +225,14 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     }
     const timeout = this.limits.connectTimeout
     const startedAt = performance.now()
-    const established = (socket: TLSSocket): void => {
+    const opened = (socket: Socket): void => {
       this.#recordConnected(startedAt)
-      secured(socket)
+      use(socket)
     }
-    new TlsDial({ origin, context, call, alpn, timeout, secured: established, failed })
+    new BackendDial({ origin, context: this.#tlsContext, call, alpn, timeout, opened, failed })
   }
 
-  #addSession(socket: TLSSocket, call: HttpCall): void {
+  #addSession(socket: Socket, call: HttpCall): void {
     const session = new Http2BackendSession(this, socket)
     this.#sessions.push(session)
     this.#sweeper.add(session)
@@ -250,9 +290,4 @@ function createPoolExhaustedError(maxWaiting: number): GatewayError {
     `upstream call failed: too many requests are waiting, at most ${maxWaiting} (config.backend.poolMaxWaiting)`,
     { limit: ['poolMaxWaiting', maxWaiting] },
   )
-}
-
-/** HTTP/2 has no `upgrade`. */
-function needsHttp1({ exchange }: HttpCall): boolean {
-  return exchange.request.upgrade !== ''
 }

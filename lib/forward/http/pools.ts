@@ -3,7 +3,11 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
-import type { BackendTlsConfig, EndpointAddress } from '../../config/config-types.ts'
+import type {
+  BackendHttpVersion,
+  BackendTlsConfig,
+  EndpointAddress,
+} from '../../config/config-types.ts'
 import type { BackendLimits } from '../../core/bounds.ts'
 import type { Log } from '../../core/log.ts'
 import { Histogram } from '../../core/metric-families.ts'
@@ -75,7 +79,7 @@ export class ConnectionPools {
 
 /** The address of an HTTP server and the TLS settings for it. */
 export interface Origin {
-  /** Identifies the pool: the same address with other TLS settings is another origin. */
+  /** Identifies the pool: the same address with other TLS settings or another HTTP version is another origin. */
   readonly key: string
   /** The address in logs and views. */
   readonly label: string
@@ -83,27 +87,36 @@ export interface Origin {
   /** The Host to send; '' for IP addresses and sockets, which get the Host of the client. */
   readonly name: string
   readonly tls: BackendTlsConfig | null
+  /** null: HTTP/1.1 or, with TLS, what the backend negotiates; gRPC always uses HTTP/2. */
+  readonly version: BackendHttpVersion | null
 }
 
-export function createOrigin(endpoint: EndpointAddress, tls: BackendTlsConfig | null): Origin {
-  const secured = tls === null ? '' : ` ${digestTlsSettings(tls)}`
+export function createOrigin(
+  endpoint: EndpointAddress,
+  tls: BackendTlsConfig | null,
+  version: BackendHttpVersion | null = null,
+): Origin {
+  const settings =
+    (tls === null ? '' : ` ${digestTlsSettings(tls)}`) + (version === null ? '' : ` ${version}`)
   if (endpoint.kind === 'unix')
     return {
-      key: `unix:${endpoint.path}${secured}`,
+      key: `unix:${endpoint.path}${settings}`,
       label: `unix:${endpoint.path}`,
       connect: { path: endpoint.path },
       name: '',
       tls,
+      version,
     }
   const { host, port } = endpoint
   const family = isIP(host)
   const label = family === 6 ? `[${host}]:${port}` : `${host}:${port}`
   return {
-    key: label + secured,
+    key: label + settings,
     label,
     connect: { host, port },
     name: family === 0 ? host : '',
     tls,
+    version,
   }
 }
 

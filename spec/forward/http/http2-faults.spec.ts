@@ -173,6 +173,52 @@ faults('still times out a response on a session that received GOAWAY', async () 
   assert.equal(await gateway.outcomes(1), ['backend_timeout'])
 })
 
+/** GOAWAY with the id of the last stream that the backend may have processed. */
+function goaway(lastStream: number, code: number): Buffer {
+  const payload = Buffer.alloc(8)
+  payload.writeUInt32BE(lastStream, 0)
+  payload.writeUInt32BE(code, 4)
+  return frame('goaway', 0, 0, payload)
+}
+
+// RFC 9113 6.8: streams above the last id were not processed; those up to it may have been.
+for (const code of [constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_INTERNAL_ERROR])
+  faults(`sends a POST above the last stream of a GOAWAY again, code ${code}`, async () => {
+    const tls = { cert: CERT, key: KEY, ALPNProtocols: ['h2'] }
+    const greeting: Step = { send: frame('settings', 0, 0) }
+    const answer = frame('headers', END_HEADERS | END_STREAM, 1, fieldLines([':status', '204']))
+    const backend = stage.add(
+      await Backend.startAt(
+        { tls },
+        [greeting, { wait: /one/ }, { wait: /two/ }, { send: goaway(1, code) }, { close: true }],
+        [greeting, { wait: /two/ }, { send: answer }],
+      ),
+    )
+    const gateway = await stage.gateway(routeTo(backend, INSECURE))
+    const [first, second] = [await stage.client(gateway), await stage.client(gateway)]
+    first.send('POST /1 HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\none')
+    await backend.until((text) => text.includes('one'))
+    second.send('POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\ntwo')
+    await second.until(/204 No Content[^]*\r\n\r\n$/)
+    await first.until(/503 Service Unavailable[^]*upstream call failed: /)
+    assert.is(backend.received.split('one').length - 1, 1)
+  })
+
+faults('does not send a request again whose stream was reset after it was processed', async () => {
+  let count = 0
+  const { port } = await backendWith((stream, headers) => {
+    if (++count === 1) return answerOk(stream, headers)
+    stream.resume().on('end', () => stream.close(constants.NGHTTP2_INTERNAL_ERROR))
+  })
+  const gateway = await stage.gateway(routeTo({ port }, INSECURE))
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await client.until(/ok$/)
+  client.send(POST)
+  await client.until(/503 Service Unavailable/)
+  assert.is(count, 2)
+})
+
 faults('closes the socket if the backend does not, after GOAWAY was sent', async () => {
   const answer = frame('headers', END_HEADERS | END_STREAM, 1, fieldLines([':status', '204']))
   const backend = await rawBackend({ wait: /some/ }, { send: answer }, { hold: true })

@@ -82,7 +82,6 @@ function createRequest(method = 'GET', body: Buffer | null = null, ms = 0) {
     head: createRequestHead(method, '/a?b', [['x-c', 'd']]),
     body,
     deadline: ms,
-    sending: 'again' as const,
   }
 }
 

@@ -32,7 +32,7 @@ trim('closes half of the idle connections', async () => {
     (number) =>
       new Promise<void>((resolve, reject) => {
         const head = createRequestHead('GET', `/${number}`, [])
-        const request = { head, body: null, deadline: 0, sending: 'once' } as const
+        const request = { head, body: null, deadline: 0 }
         sendInternalRequest(pool, request, { answered: () => resolve(), failed: reject })
       }),
   )

@@ -54,9 +54,7 @@ export function sendToRemoteTarget(
   applyPolicies(head, target)
   for (const [name, value] of request.own) head.set(name, value)
   const { body = null, deadline, traced = null } = request
-  // A tool call that made the server crash must not be executed a second time.
-  const sending = request.method === 'POST' ? 'once' : 'again'
-  const internalRequest = { head, body, deadline, sending } as const
+  const internalRequest = { head, body, deadline }
   if (traced === null) return sendInternalRequest(pool, internalRequest, receiver)
   const { label } = pool.origin
   const call = traced.sentByHttp(label, { request: head, host: label })

@@ -1,35 +1,42 @@
-// Opens a TLS connection to a backend for one call; the negotiated ALPN protocol decides between HTTP/1 and HTTP/2.
+// Opens a connection to a backend for one call: with TLS, or without it for HTTP/2. With TLS, ALPN decides between HTTP/1 and HTTP/2.
 
-import { isIP } from 'node:net'
-import { connect, createSecureContext } from 'node:tls'
-import type { ConnectionOptions, SecureContext, TLSSocket } from 'node:tls'
+import { connect, isIP } from 'node:net'
+import type { NetConnectOpts, Socket } from 'node:net'
+import { connect as connectTls, createSecureContext } from 'node:tls'
+import type { ConnectionOptions, SecureContext } from 'node:tls'
 import type { BackendTlsConfig } from '../../config/config-types.ts'
+import { TCP_OPTIONS } from '../../core/bounds.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { CallHolder, FaultCause, HttpCall } from './backend-call.ts'
 import { createBackendFault, CONNECT_TIMED_OUT, describeFaultCause } from './backend-call.ts'
 import type { Origin } from './pools.ts'
 
-export interface TlsDialOptions {
+export interface BackendDialOptions {
   readonly origin: Origin
-  readonly context: SecureContext
+  /** null without TLS. */
+  readonly context: SecureContext | null
   readonly call: HttpCall
   readonly alpn: readonly string[]
   readonly timeout: number
-  secured(socket: TLSSocket): void
+  opened(socket: Socket): void
   /** The connection was not made; `reason` is null when the call was aborted. The call gets its own error. */
   failed(reason: string | null): void
 }
 
-export class TlsDial implements CallHolder {
-  readonly #options: TlsDialOptions
-  readonly #socket: TLSSocket
+export class BackendDial implements CallHolder {
+  readonly #options: BackendDialOptions
+  readonly #socket: Socket
   readonly #timer: NodeJS.Timeout
   #state: 'dialling' | 'over' = 'dialling'
 
-  constructor(options: TlsDialOptions) {
+  constructor(options: BackendDialOptions) {
     this.#options = options
     options.call.setHolder(this)
-    const socket = connect(tlsConnectionOptionsOf(options))
+    const { origin, context } = options
+    const socket =
+      context === null
+        ? connect({ ...origin.connect, ...TCP_OPTIONS } as NetConnectOpts)
+        : connectTls(tlsConnectionOptionsOf(options, context))
     this.#socket = socket
     socket.setNoDelay(true)
     const failed = (error: Error): void => this.#fail('BACKEND_CONNECT', error)
@@ -39,11 +46,11 @@ export class TlsDial implements CallHolder {
       this.#fail('CONNECT_TIMEOUT', CONNECT_TIMED_OUT)
       socket.destroy()
     }, options.timeout)
-    socket.once('secureConnect', () => {
+    socket.once(context === null ? 'connect' : 'secureConnect', () => {
       clearTimeout(this.#timer)
       socket.off('error', failed).off('close', closed)
       this.#state = 'over'
-      options.secured(socket)
+      options.opened(socket)
     })
   }
 
@@ -66,7 +73,10 @@ export class TlsDial implements CallHolder {
   }
 }
 
-function tlsConnectionOptionsOf({ origin, alpn, context }: TlsDialOptions): ConnectionOptions {
+function tlsConnectionOptionsOf(
+  { origin, alpn }: BackendDialOptions,
+  context: SecureContext,
+): ConnectionOptions {
   const tls: BackendTlsConfig = origin.tls!
   const name = tls.hostname ?? origin.name
   return {
