@@ -2,6 +2,7 @@
 // through its phases in one direction; `settle` runs exactly once, on every path.
 
 import assert from 'node:assert'
+import { normalizeAuthority } from './addresses.ts'
 import { GatewayError } from './errors.ts'
 import type { BackendFacts, ExchangeFacts } from './facts.ts'
 import type { RequestHead } from './head.ts'
@@ -138,6 +139,7 @@ export class Exchange {
   ) {
     this.source = source
     this.request = request
+    request.authority = normalizeAuthority(request.receivedAuthority, source.secure)
     this.originalTarget = request.target
     this.body = body
     this.client = client

@@ -1,5 +1,6 @@
 // Maps for expressions that hold no values themselves: header fields read in place, and absent claims.
 
+import { RequestHead } from '../core/head.ts'
 import type { HeaderFields } from '../core/head.ts'
 import { CelFault } from './expression-errors.ts'
 
@@ -17,7 +18,7 @@ export class FieldsView extends Map<string, unknown> {
 
   override get(name: unknown): unknown {
     if (typeof name !== 'string') return undefined
-    const lines = this.#fields.getAll(name.toLowerCase())
+    const lines = findFieldLines(this.#fields, name.toLowerCase())
     return lines.length === 0 ? undefined : this.#shape(lines)
   }
 
@@ -48,6 +49,12 @@ export class FieldsView extends Map<string, unknown> {
     for (const [name] of this.#fields.entries()) names.add(name)
     return names
   }
+}
+
+/** Host has the form that routes match, so that a rule cannot be evaded by another spelling. */
+function findFieldLines(fields: HeaderFields, name: string): string[] {
+  const isNormalized = name === 'host' && fields instanceof RequestHead && fields.authority !== ''
+  return isNormalized ? [fields.authority] : fields.getAll(name)
 }
 
 /** A string for one field line, a list for several. */

@@ -58,6 +58,7 @@ views('shows the host without the port', () => {
   assert.is(host('a.b:80'), 'a.b')
   assert.is(host('[::1]:80'), '[::1]')
   assert.is(host('[::1]'), '[::1]')
+  assert.is(host('A.B.:80'), 'a.b')
 })
 
 views('finds header fields in any case: a string for one, a list for several', () => {

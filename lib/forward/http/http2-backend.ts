@@ -327,7 +327,7 @@ function http2RequestHeadersOf({ exchange, host }: HttpCall): OutgoingHttpHeader
   headers[':method'] = request.method
   headers[':path'] = request.target
   headers[':scheme'] = 'https'
-  headers[':authority'] = host ?? request.authority
+  headers[':authority'] = host ?? request.receivedAuthority
   addHttp2Fields(headers, request, BACKEND_OMITTED_FIELDS)
   if (request.get('content-type')?.startsWith('application/grpc') === true)
     headers['te'] = 'trailers'
