@@ -6,6 +6,7 @@ import { createSecureContext, createServer as createTlsServer, Server as TlsServ
 import type { SecureContext, SecureContextOptions, TLSSocket } from 'node:tls'
 import { bindKeyOf } from '../config/bind-key.ts'
 import type { ListenerTls } from '../config/config-types.ts'
+import { normalizeAuthority } from '../core/addresses.ts'
 import { TCP_OPTIONS } from '../core/bounds.ts'
 import type { PortLimits } from '../core/bounds.ts'
 import type { OpenedPort, OpenPort } from '../core/listening-sockets.ts'
@@ -306,7 +307,7 @@ export class ListenerCertificates {
 
   /** The exact name, else the longest wildcard, else ''. Undefined makes node use the fallback. */
   contextFor(serverName: string): SecureContext | undefined {
-    const name = serverName.toLowerCase()
+    const name = normalizeAuthority(serverName, true)
     let best: NamedContext | undefined
     for (const candidate of this.#contexts) {
       const { hostname } = candidate

@@ -22,7 +22,7 @@ export class HostTable<T> {
 
   /**
    * Calls `look` for each entry that matches the host, the most specific first, until it returns a result.
-   * `argument` is passed through, so that callers on the hot path need no closure.
+   * `authority` has the form of `normalizeAuthority`. `argument` is passed through, so that callers on the hot path need no closure.
    */
   search<A, R>(
     authority: string,
@@ -30,7 +30,7 @@ export class HostTable<T> {
     look: (value: T, argument: A) => R | undefined,
   ): R | undefined {
     if (this.#exact.size > 0 || this.#suffixes.size > 0) {
-      const found = this.#searchNamed(lowerCaseHostOf(authority), argument, look)
+      const found = this.#searchNamed(removePort(authority), argument, look)
       if (found !== undefined) return found
     }
     return this.#any === undefined ? undefined : look(this.#any, argument)
@@ -54,12 +54,10 @@ export class HostTable<T> {
   }
 }
 
-/** Returns the host of an authority in lower case, without the port. */
-function lowerCaseHostOf(authority: string): string {
+function removePort(authority: string): string {
   const colon = authority.lastIndexOf(':')
   // A colon inside brackets, as in `[::1]`, does not start a port.
-  const host = colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority
-  return host.toLowerCase()
+  return colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority
 }
 
 /** The listeners of one port, selected by the hostname that the client requests. */
@@ -70,7 +68,7 @@ export class ListenerTable<T extends { readonly hostname: string }> {
     for (const listener of listeners) this.#hosts.set(listener.hostname, listener)
   }
 
-  /** `authority` is the Host header or the TLS server name; '' when the client sent none. */
+  /** `authority` is `request.authority`; '' when the client sent none. */
   find(authority: string): T | undefined {
     return this.#hosts.search(authority, undefined, identity)
   }

@@ -1,7 +1,8 @@
 // Route selection: the routes of one listener, matched by host, then path, then method, headers and query. Also the
 // weighted random choice between the backends of a route.
 
-import type { RouteMatch, ValueMatch } from '../config/config-types.ts'
+import type { NamedMatch, RouteMatch, ValueMatch } from '../config/config-types.ts'
+import { normalizeAuthority } from '../core/addresses.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { RequestHead } from '../core/head.ts'
 import { MAX_REGEX_SUBJECT } from '../expressions/regex.ts'
@@ -81,7 +82,7 @@ class PathTable<T> {
     for (const match of matches) {
       const { path } = match
       const prefix = path.kind === 'prefix' ? path.value.replace(/\/+$/, '') : ''
-      const candidate = { key, match, value, prefix }
+      const candidate = { key, match: normalizeHostConditions(match, this.#scheme), value, prefix }
       if (path.kind === 'regex') insert(this.#regexes, candidate)
       else if (path.kind === 'exact') insert(listInMap(this.#exact, path.value), candidate)
       else {
@@ -162,6 +163,15 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
+/** Gives exact conditions on the host the form of `request.authority`, with which they are compared. */
+function normalizeHostConditions(match: RouteMatch, scheme: UrlScheme): RouteMatch {
+  const headers = match.headers.map(({ name, value }): NamedMatch => {
+    if ((name !== ':authority' && name !== 'host') || value.kind !== 'exact') return { name, value }
+    return { name, value: { ...value, value: normalizeAuthority(value.value, scheme === 'https') } }
+  })
+  return { ...match, headers }
+}
+
 /** Returns whether method, headers and query match; the path is checked by the caller. */
 function matchesConditions(match: RouteMatch, request: RequestHead, scheme: UrlScheme): boolean {
   if (match.method !== '' && match.method !== request.method) return false
@@ -186,6 +196,7 @@ function findHeaderValue(
 ): string | undefined {
   switch (name) {
     case ':authority':
+    case 'host':
       return request.authority
     case ':method':
       return request.method

@@ -15,6 +15,33 @@ export function hostOfAuthority(authority: string): string {
   return bracketed?.[1] ?? authority.replace(/:\d*$/, '')
 }
 
+/** An upper case letter, a dot at the end of the name, or a port that may be the default port. */
+const OTHER_AUTHORITY_FORM = /[A-Z]|\.(?::|$)|:0*(?:80|443)?$/
+
+/**
+ * The form of a Host by which requests are matched: lower case, without a trailing dot and without the default port.
+ * Most hosts already have this form: one test without an allocation.
+ */
+export function normalizeAuthority(received: string, isSecure: boolean): string {
+  if (!OTHER_AUTHORITY_FORM.test(received)) return received
+  const { host, port } = parseAuthority(received.toLowerCase())
+  const name = host.replace(/\.+$/, '')
+  const isDefaultPort = port === '' || Number(port) === (isSecure ? 443 : 80)
+  return isDefaultPort ? name : `${name}:${port}`
+}
+
+/** `port` is '' when there is none; `host` keeps its case and IPv6 brackets. */
+export interface Authority {
+  readonly host: string
+  readonly port: string
+}
+
+export function parseAuthority(text: string): Authority {
+  const colon = text.lastIndexOf(':')
+  if (colon <= text.lastIndexOf(']')) return { host: text, port: '' }
+  return { host: text.substring(0, colon), port: text.substring(colon + 1) }
+}
+
 const GROUPS = 8
 /** Groups of the network part. */
 const NETWORK = 4

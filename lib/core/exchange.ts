@@ -3,6 +3,7 @@
 
 import assert from 'node:assert'
 import type { Secret } from '../text/secret.ts'
+import { normalizeAuthority } from './addresses.ts'
 import { GatewayError } from './errors.ts'
 import type { BackendFacts, ExchangeFacts } from './facts.ts'
 import type { RequestHead } from './head.ts'
@@ -150,6 +151,7 @@ export class Exchange {
   ) {
     this.source = source
     this.request = request
+    request.authority = normalizeAuthority(request.receivedAuthority, source.secure)
     this.originalTarget = request.target
     this.body = body
     this.client = client

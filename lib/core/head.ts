@@ -179,7 +179,9 @@ export class RequestHead extends Head {
   method = 'GET'
   /** Path and query, in origin form; `urlRewrite` changes it. */
   target = '/'
-  /** Host and port that the client requested, as received. */
+  /** Host and port that the client requested, as received and as they are forwarded. */
+  receivedAuthority = ''
+  /** The same in the form that is matched, set by the exchange: see `normalizeAuthority`. */
   authority = ''
 
   get path(): string {

@@ -1,10 +1,11 @@
 // The directResponse and requestRedirect policies: both send a response without reading the request body.
 
 import type { DirectResponseConfig, RedirectConfig } from '../config/config-types.ts'
+import { parseAuthority } from '../core/addresses.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { buildReply } from '../core/replies.ts'
 import type { Policy } from '../core/types.ts'
-import { formatAuthority, parseAuthority, rewriteAuthority, rewriteTarget } from './url-rewrite.ts'
+import { formatAuthority, rewriteAuthority, rewriteTarget } from './url-rewrite.ts'
 
 export function createDirectResponsePolicy({
   status,
@@ -46,8 +47,8 @@ function buildLocation({ scheme, authority, path }: RedirectConfig, exchange: Ex
   const newScheme = scheme ?? requestScheme
   const newAuthority =
     authority === null
-      ? parseAuthority(request.authority)
-      : rewriteAuthority(authority, request.authority)
+      ? parseAuthority(request.receivedAuthority)
+      : rewriteAuthority(authority, request.receivedAuthority)
   const { host } = newAuthority
   // Two slashes at the start of a relative location would name another host.
   if (host === '') return target.replace(/^\/+/, '/')

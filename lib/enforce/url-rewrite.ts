@@ -1,6 +1,8 @@
 // The urlRewrite policy: changes the path and the Host that the backend receives. The redirect policy shares its helpers.
 
 import type { AuthorityRewrite, PathRewrite, UrlRewriteConfig } from '../config/config-types.ts'
+import { parseAuthority } from '../core/addresses.ts'
+import type { Authority } from '../core/addresses.ts'
 import type { Policy } from '../core/types.ts'
 
 export function createUrlRewritePolicy({ authority, path }: UrlRewriteConfig): Policy {
@@ -10,13 +12,13 @@ export function createUrlRewritePolicy({ authority, path }: UrlRewriteConfig): P
       const { request } = exchange
       if (path !== null)
         request.target = rewriteTarget(path, request.target, exchange.choice.matchedPrefix)
-      exchange.enforcement.hostRewrite = rewriteHost(authority, request.authority)
+      exchange.enforcement.hostRewrite = rewriteHost(authority, request.receivedAuthority)
       return undefined
     },
   }
 }
 
-/** Returns the Host for the backend; `request.authority` keeps the client's value. */
+/** Returns the Host for the backend; the request keeps the client's value. */
 function rewriteHost(rewrite: UrlRewriteConfig['authority'], authority: string): string | null {
   if (rewrite === null || rewrite === 'auto') return null
   if (rewrite === 'none') return authority
@@ -30,18 +32,6 @@ export function rewriteTarget(rewrite: PathRewrite, target: string, prefix: stri
   const path =
     rewrite.kind === 'full' ? rewrite.value : rewrite.value + target.substring(prefix.length, end)
   return (path === '' ? '/' : path) + target.substring(end)
-}
-
-/** `port` is '' when there is none; `host` keeps its case and IPv6 brackets. */
-export interface Authority {
-  readonly host: string
-  readonly port: string
-}
-
-export function parseAuthority(text: string): Authority {
-  const colon = text.lastIndexOf(':')
-  if (colon <= text.lastIndexOf(']')) return { host: text, port: '' }
-  return { host: text.substring(0, colon), port: text.substring(colon + 1) }
 }
 
 export function formatAuthority({ host, port }: Authority): string {

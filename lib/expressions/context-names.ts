@@ -3,7 +3,8 @@
 
 import { MAX_EVALUATION_WORK, MAX_WATCH_EVALUATION_WORK } from './meter.ts'
 
-const HEADERS = 'map<string, dyn>'
+const HEADERS = 'map<string, string>'
+const HEADER_VALUES = 'map<string, list<string>>'
 
 export const CEL_FIELDS = {
   Request: {
@@ -15,10 +16,11 @@ export const CEL_FIELDS = {
     pathAndQuery: 'string',
     version: 'string',
     headers: HEADERS,
+    headerValues: HEADER_VALUES,
     startTime: 'string',
   },
   Source: { address: 'string', port: 'int' },
-  Response: { code: 'int', headers: HEADERS },
+  Response: { code: 'int', headers: HEADERS, headerValues: HEADER_VALUES },
   Backend: { name: 'string', type: 'string', protocol: 'string' },
   Proxy: {
     bind: 'string',

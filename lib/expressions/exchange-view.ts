@@ -6,7 +6,7 @@ import type { ResponseHead } from '../core/head.ts'
 import type { ClientAddress } from '../core/types.ts'
 import { CEL_FIELDS, celFieldsOf } from './context-names.ts'
 import type { CelVariable, CelShape } from './context-names.ts'
-import { ABSENT_CLAIMS, HeadersMap } from './header-maps.ts'
+import { ABSENT_CLAIMS, FieldsView, HeadersMap } from './header-maps.ts'
 import { jsonToCel } from './json-values.ts'
 
 const NO_FACTS: ExchangeFacts = Object.freeze({})
@@ -108,9 +108,18 @@ export class RequestView {
     return new HeadersMap(this.#exchange.request)
   }
 
+  /** Every line of each field, as a list. */
+  get headerValues(): FieldsView {
+    return new FieldsView(this.#exchange.request, keepLines)
+  }
+
   get startTime(): string {
     return new Date(performance.timeOrigin + this.#exchange.startedAt).toISOString()
   }
+}
+
+function keepLines(lines: readonly string[]): readonly string[] {
+  return lines
 }
 
 export class SourceView {
@@ -142,6 +151,10 @@ export class ResponseView {
 
   get headers(): HeadersMap | undefined {
     return this.#head === undefined ? undefined : new HeadersMap(this.#head)
+  }
+
+  get headerValues(): FieldsView | undefined {
+    return this.#head === undefined ? undefined : new FieldsView(this.#head, keepLines)
   }
 }
 

@@ -6,8 +6,8 @@ import type { Environment } from '@marcbachmann/cel-js'
 import { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import type { Duration } from '@marcbachmann/cel-js/evaluator'
 import { CelFault } from './expression-errors.ts'
-import { HeadersMap } from './header-maps.ts'
-import type { FieldsView } from './header-maps.ts'
+import { HeadersMap, joinHeaderLines } from './header-maps.ts'
+import type { FieldsView, HeaderShape } from './header-maps.ts'
 import { celToJson, parseCelJson } from './json-values.ts'
 import { MAX_CEL_TEXT, MAX_LITERAL_ENTRIES } from './meter.ts'
 import { registerNetwork, registerStrings, registerUris } from './text-functions.ts'
@@ -223,18 +223,11 @@ function entriesOf(map: MapLike): Iterable<[unknown, unknown]> {
 /** The value of a cookie in the header fields; the first if there are several. */
 function cookie(map: MapLike, name: string): string {
   const header = map instanceof Map ? (map as ReadonlyMap<unknown, unknown>).get('cookie') : null
-  const lines = Array.isArray(header) ? (header as unknown[]) : [header]
-  for (const line of lines)
-    for (const part of typeof line === 'string' ? line.split(';') : []) {
-      const at = part.indexOf('=')
-      if (at >= 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
-    }
+  for (const part of typeof header === 'string' ? header.split(';') : []) {
+    const at = part.indexOf('=')
+    if (at >= 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
+  }
   throw new CelFault('no_such_key')
-}
-
-/** Joins the lines of a field, as if it had been sent in one line. */
-function joinHeaderLines(lines: readonly string[]): string {
-  return lines.join(', ')
 }
 
 /** Splits the lines of a field into its elements. */
@@ -242,7 +235,7 @@ function splitHeaderLines(lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(',').map((part) => part.trim()))
 }
 
-function reshapeHeaders(map: MapLike, shape: (lines: readonly string[]) => unknown): FieldsView {
+function reshapeHeaders(map: MapLike, shape: HeaderShape): FieldsView {
   // Only header fields have several lines.
   if (!(map instanceof HeadersMap)) throw new CelFault('no_such_overload')
   return map.withShape(shape)

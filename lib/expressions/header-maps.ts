@@ -1,15 +1,23 @@
 // Maps for expressions that hold no values themselves: header fields read in place, and absent claims.
 
+import { RequestHead } from '../core/head.ts'
 import type { HeaderFields } from '../core/head.ts'
 import { CelFault } from './expression-errors.ts'
+
+/** Converts the lines of a field to a value; `name` is in lower case. */
+export type HeaderShape = (lines: readonly string[], name: string) => unknown
+
+/** Joins the lines of a field, as if it had been sent in one line: no rule is evaded by sending a field twice. */
+export function joinHeaderLines(lines: readonly string[], name: string): string {
+  return lines.length === 1 ? lines[0]! : lines.join(name === 'cookie' ? '; ' : ', ')
+}
 
 /** Header fields by name, case-insensitive. A value is copied only when it is read. */
 export class FieldsView extends Map<string, unknown> {
   readonly #fields: HeaderFields
-  readonly #shape: (lines: string[]) => unknown
+  readonly #shape: HeaderShape
 
-  /** `shape` converts the lines of a field to a value. */
-  constructor(fields: HeaderFields, shape: (lines: string[]) => unknown) {
+  constructor(fields: HeaderFields, shape: HeaderShape) {
     super()
     this.#fields = fields
     this.#shape = shape
@@ -17,8 +25,9 @@ export class FieldsView extends Map<string, unknown> {
 
   override get(name: unknown): unknown {
     if (typeof name !== 'string') return undefined
-    const lines = this.#fields.getAll(name.toLowerCase())
-    return lines.length === 0 ? undefined : this.#shape(lines)
+    const lower = name.toLowerCase()
+    const lines = findFieldLines(this.#fields, lower)
+    return lines.length === 0 ? undefined : this.#shape(lines, lower)
   }
 
   override has(name: unknown): boolean {
@@ -50,17 +59,23 @@ export class FieldsView extends Map<string, unknown> {
   }
 }
 
-/** A string for one field line, a list for several. */
+/** Host has the form that routes match, so that a rule cannot be evaded by another spelling. */
+function findFieldLines(fields: HeaderFields, name: string): string[] {
+  const isNormalized = name === 'host' && fields instanceof RequestHead && fields.authority !== ''
+  return isNormalized ? [fields.authority] : fields.getAll(name)
+}
+
+/** One string for each field. */
 export class HeadersMap extends FieldsView {
   readonly #headers: HeaderFields
 
   constructor(fields: HeaderFields) {
-    super(fields, (lines) => (lines.length > 1 ? lines : lines[0]))
+    super(fields, joinHeaderLines)
     this.#headers = fields
   }
 
   /** The same fields with another conversion. */
-  withShape(shape: (lines: readonly string[]) => unknown): FieldsView {
+  withShape(shape: HeaderShape): FieldsView {
     return new FieldsView(this.#headers, shape)
   }
 }

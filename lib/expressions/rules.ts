@@ -2,7 +2,7 @@
 
 import type { CelFaultCode } from './expression-errors.ts'
 import type { ExpressionView } from './exchange-view.ts'
-import type { Expression } from './compile.ts'
+import type { EvaluationResult, Expression } from './compile.ts'
 
 export interface AuthorizationRule {
   readonly mode: 'allow' | 'deny' | 'require'
@@ -12,16 +12,16 @@ export interface AuthorizationRule {
 /** The rule that forbids the request; `none allows` if there are allows and none holds; null if it is permitted. */
 export type RuleViolation = AuthorizationRule | 'none allows' | null
 
-/** Faults of the gateway's own bounds, which a client can cause; a missing value is another kind. */
-const BOUND_FAULTS: ReadonlySet<CelFaultCode> = new Set([
-  'too_many_steps',
-  'too_large',
-  'too_deep',
-  'out_of_range',
-  'failed',
-] as const)
+/**
+ * Whether a rule holds for its result. A deny holds also if it cannot be evaluated: a client must not evade it by a value of
+ * another type, or by one that is too costly to evaluate. Only a missing value does not deny.
+ */
+export function holdsRule({ mode }: AuthorizationRule, result: EvaluationResult): boolean {
+  if ('value' in result && typeof result.value === 'boolean') return result.value
+  return mode === 'deny' && !('fault' in result && result.fault === 'no_such_key')
+}
 
-/** `onFault` gets rules without a value, which do not hold: only the code, because the values are the client's. */
+/** `onFault` gets rules without a value: only the code, because the values are the client's. */
 export function findRuleViolation(
   rules: readonly AuthorizationRule[],
   view: ExpressionView,
@@ -33,10 +33,8 @@ export function findRuleViolation(
     if (mode === 'allow' && allows === 'met') continue
     const result = expression.evaluate(view)
     if ('fault' in result) onFault?.(rule, result.fault)
-    const holds = 'value' in result && result.value === true
-    // A client must not get past a rule by making it too costly to evaluate.
-    const isEvaded = 'fault' in result && BOUND_FAULTS.has(result.fault)
-    if (mode === 'deny' && (holds || isEvaded)) return rule
+    const holds = holdsRule(rule, result)
+    if (mode === 'deny' && holds) return rule
     if (mode === 'require' && !holds) return rule
     if (mode === 'allow') allows = holds ? 'met' : 'unmet'
   }

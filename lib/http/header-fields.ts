@@ -117,16 +117,17 @@ function buildFramingError(head: HeaderFields, what: string): GatewayError {
 /** Takes the authority from Host, or sets Host from an absolute target. `at` is the result of `applyConnectionFields`. */
 export function applyHost(head: RequestHead, at: number): void {
   if (at === -2) throw new GatewayError('BAD_HOST', 'invalid request: more than one Host')
-  if (head.authority !== '' && !isValidHost(head.authority)) throw malformedHostError()
+  if (head.receivedAuthority !== '' && !isValidHost(head.receivedAuthority))
+    throw malformedHostError()
   if (at === -1) {
     if (head.version === 'HTTP/1.1') throw new GatewayError('BAD_HOST', 'invalid request: no Host')
-    if (head.authority !== '') head.set('host', head.authority)
+    if (head.receivedAuthority !== '') head.set('host', head.receivedAuthority)
     return
   }
   const host = head.text.substring(head.spans[at + 2]!, head.spans[at + 3])
   if (!isValidHost(host)) throw malformedHostError()
-  if (head.authority === '') head.authority = host
-  else if (head.authority !== host) head.set('host', head.authority)
+  if (head.receivedAuthority === '') head.receivedAuthority = host
+  else if (head.receivedAuthority !== host) head.set('host', head.receivedAuthority)
 }
 
 function malformedHostError(): GatewayError {

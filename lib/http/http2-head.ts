@@ -57,7 +57,7 @@ export function parseHttp2RequestHead(raw: readonly string[]): RequestHead {
   const head = new RequestHead(formatRequestFields(raw, authority, spans), spans, 0)
   head.method = method
   head.target = target
-  head.authority = authority
+  head.receivedAuthority = authority
   head.version = 'HTTP/2'
   const length = http2ContentLengthOf(head)
   if (length === null)

@@ -231,7 +231,7 @@ function parseRequestLine(head: RequestHead, text: string, at: number, length: n
   if (absolute === null)
     throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
   // RFC 9112 3.2.2: the authority of an absolute target has precedence over Host.
-  head.authority = absolute[1]!
+  head.receivedAuthority = absolute[1]!
   const rest = absolute[2] ?? '/'
   head.target = rest.charCodeAt(0) === 63 ? '/' + rest : rest
 }

@@ -22,6 +22,7 @@ import type {
 import type { Allowance, Tap } from '../core/types.ts'
 import type { Expression } from '../expressions/compile.ts'
 import { ExpressionView } from '../expressions/exchange-view.ts'
+import { holdsRule } from '../expressions/rules.ts'
 import type { AuthorizationRule } from '../expressions/rules.ts'
 import { KnownSecrets } from '../text/known-secrets.ts'
 import { isSecretHeader, REDACTED, redactReason } from '../text/redaction.ts'
@@ -158,11 +159,12 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     view: ExpressionView,
     result: 'allow' | 'deny',
   ): void {
-    const results = rules.map(({ mode, expression }) => {
+    const results = rules.map((rule) => {
+      const { mode, expression } = rule
       const found = expression.evaluate(view)
       if ('fault' in found) this.recordExpressionFault(expression, found.fault)
       const name = String(this.#settings.formatter.format(expression))
-      return { name, mode, matched: 'value' in found && found.value === true }
+      return { name, mode, matched: holdsRule(rule, found) }
     })
     const severity = result === 'allow' ? 'success' : 'error'
     this.emit({ type: 'authorizationResult', rules: results, result }, { severity })

@@ -12,7 +12,7 @@ listeners('prefers an exact name to the longest wildcard to any host', () => {
   const table = new ListenerTable([...named, { hostname: '' }])
   const cases: [string, string][] = [
     ['a.example.com', 'a.example.com'],
-    ['A.EXAMPLE.com:8080', 'a.example.com'],
+    ['a.example.com:8080', 'a.example.com'],
     ['c.example.com', '*.example.com'],
     ['x.y.example.com', '*.example.com'],
     ['x.b.example.com:1', '*.b.example.com'],

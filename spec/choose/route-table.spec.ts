@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { RouteTable } from '../../lib/choose/route-table.ts'
 import { configOf, firstListener } from '../support/config.ts'
 import { cpuMs } from '../support/cpu-time.ts'
-import { requestOf } from '../support/exchange-of.ts'
+import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 
 const table = suite('route table')
 
@@ -26,7 +26,7 @@ function find(routes: RouteTable<string>, line: string, ...fields: string[]): st
   const [method = 'GET', url = '/'] = line.split(' ')
   const [, host, target] = /^([^/]*)(\/.*)$/.exec(url)!
   const head = requestOf(`${method} ${target} HTTP/1.1`, `Host: ${host || 'any.com'}`, ...fields)
-  return routes.find(head)?.value
+  return routes.find(exchangeOf(head).request)?.value
 }
 
 /** The expected route of each request, as [request, name]. */

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { addressKeyOf } from '../../lib/core/addresses.ts'
+import { addressKeyOf, normalizeAuthority } from '../../lib/core/addresses.ts'
 
 const keys = suite('address key')
 
@@ -30,3 +30,33 @@ keys('expands ::', () => {
 })
 
 keys.run()
+
+const authorities = suite('normalized authority')
+
+authorities('has lower case, no trailing dot and no default port', () => {
+  const table: [received: string, scheme: 'http' | 'https', expected: string][] = [
+    ['a.test', 'http', 'a.test'],
+    ['A.Test', 'http', 'a.test'],
+    ['a.test.', 'http', 'a.test'],
+    ['a.test..', 'http', 'a.test'],
+    ['a.test:80', 'http', 'a.test'],
+    ['a.test:0080', 'http', 'a.test'],
+    ['a.test:', 'http', 'a.test'],
+    ['a.test.:80', 'http', 'a.test'],
+    ['a.test.:81', 'http', 'a.test:81'],
+    ['a.test:443', 'http', 'a.test:443'],
+    ['a.test:443', 'https', 'a.test'],
+    ['a.test:80', 'https', 'a.test:80'],
+    ['a.test:8080', 'http', 'a.test:8080'],
+    ['[::1]', 'http', '[::1]'],
+    ['[::80]', 'http', '[::80]'],
+    ['[2001:DB8::1]:80', 'http', '[2001:db8::1]'],
+    ['127.0.0.1:3000', 'http', '127.0.0.1:3000'],
+    ['.', 'http', ''],
+    ['', 'http', ''],
+  ]
+  for (const [received, scheme, expected] of table)
+    assert.is(normalizeAuthority(received, scheme === 'https'), expected, received)
+})
+
+authorities.run()

@@ -58,7 +58,7 @@ rewrite('sets the Host that the backend receives', () => {
     const exchange = exchangeOf(requestOf('GET / HTTP/1.1', `Host: ${authority}`))
     replyOrPass(policyOf(written), exchange)
     assert.is(exchange.enforcement.hostRewrite, expected, `${written} for ${authority}`)
-    assert.is(exchange.request.authority, authority)
+    assert.is(exchange.request.receivedAuthority, authority)
   }
 })
 

@@ -25,10 +25,25 @@ function outcome(source: string): unknown {
   return 'fault' in result ? `fault ${result.fault}` : result.value
 }
 
-headers('are a string, or a list if sent twice', () => {
+headers('are one string, also if sent twice', () => {
   assert.is(outcome('request.headers["x-one"]'), '1')
-  assert.equal(outcome('request.headers["X-TWO"]'), ['a, b', 'c'])
+  assert.is(outcome('request.headers["X-TWO"]'), 'a, b, c')
+  assert.is(outcome('request.headers["cookie"]'), 'a=1; sid=x=y; empty=; b=2; sid=second')
   assert.is(outcome('request.headers["x-three"]'), 'fault no_such_key')
+})
+
+headers('can be read as a list of lines', () => {
+  assert.equal(outcome('request.headerValues["X-TWO"]'), ['a, b', 'c'])
+  assert.equal(outcome('request.headerValues["x-one"]'), ['1'])
+  assert.is(outcome('"c" in request.headerValues["x-two"]'), true)
+  assert.is(outcome('request.headerValues["x-three"]'), 'fault no_such_key')
+  assert.is(outcome('"x-one" in request.headerValues'), true)
+})
+
+headers('have a type, so that a rule for another type is refused when it is loaded', () => {
+  const compile = (source: string) => () => compileExpression(source, 'log')
+  assert.throws(compile('request.headers["x-one"] == 1'), /type|overload/)
+  assert.throws(compile('request.headerValues["x-one"] == "1"'), /type|overload/)
 })
 
 headers(

@@ -34,7 +34,8 @@ function decision(...lines: string[]): number | string | null {
   return violation === null || violation === 'none allows' ? violation : rules.indexOf(violation)
 }
 
-const FAULTS = ['jwt.absent', '1 / 0 == 1', 'jwt.absent.all(x, x)', 'dyn(1)', 'dyn("true")']
+const MISSING = ['jwt.absent', 'jwt.absent.all(x, x)']
+const ERRORS = ['1 / 0 == 1', '[true][1]', 'int("a") == 1', 'dyn("a") > 1', 'dyn(1)', 'dyn("true")']
 
 deciding('requires that no deny holds, every require holds, and one allow if there are any', () => {
   const table: [rules: string[], expected: number | string | null][] = [
@@ -61,21 +62,25 @@ deciding('requires that no deny holds, every require holds, and one allow if the
   for (const [rules, expected] of table) assert.is(decision(...rules), expected, rules.join())
 })
 
-deciding('treats a fault, and any value that is not a bool, as false', () => {
-  for (const fault of FAULTS) {
+deciding('treats a fault, and any value that is not a bool, as not allowed', () => {
+  for (const fault of [...MISSING, ...ERRORS]) {
     assert.is(decision(`allow ${fault}`), 'none allows', fault)
     assert.is(decision(`allow ${fault}`, 'allow true'), null, fault)
     assert.is(decision(`require ${fault}`), 0, fault)
-    assert.is(decision(`deny ${fault}`), null, fault)
   }
+})
+
+deciding('denies if a deny cannot be evaluated, but not if a value is missing', () => {
+  for (const fault of MISSING) assert.is(decision(`deny ${fault}`), null, fault)
+  for (const fault of ERRORS) assert.is(decision(`deny ${fault}`), 0, fault)
 })
 
 deciding('reports faults by code only', () => {
   const reported: string[] = []
   const rules = rulesOf(
     'deny jwt.absent == "a"',
-    'deny jwt.sub + 1 == 2',
     'deny jwt.sub == "x"',
+    'allow jwt.sub + 1 == 2',
     'allow dyn("text")',
     'allow jwt.l[7] == 1',
     'allow true',
@@ -87,7 +92,7 @@ deciding('reports faults by code only', () => {
   assert.is(findRuleViolation(rules, view, onFault), null)
   assert.equal(reported, [
     'deny jwt.absent == "a": no_such_key',
-    'deny jwt.sub + 1 == 2: no_such_overload',
+    'allow jwt.sub + 1 == 2: no_such_overload',
     'allow jwt.l[7] == 1: index_out_of_bounds',
   ])
 })

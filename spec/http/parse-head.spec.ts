@@ -42,7 +42,7 @@ function describeHead(head: RequestHead | ResponseHead): Record<string, unknown>
     const { status, reason, keepAliveHint } = head
     return { ...common, status, reason, keepAliveHint }
   }
-  return { ...common, method: head.method, target: head.target, authority: head.authority }
+  return { ...common, method: head.method, target: head.target, authority: head.receivedAuthority }
 }
 
 const MEMORIES: [string, Buffer][] = [

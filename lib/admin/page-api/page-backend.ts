@@ -82,7 +82,7 @@ export class UiBackend implements Backend {
 }
 
 function checkUiRequest(request: RequestHead, { hosts, allowsOrigin }: UiAccess): string | null {
-  const { method, path, authority } = request
+  const { method, path, authority, receivedAuthority } = request
   if (hosts === 'loopback' && !isLoopback(hostOfAuthority(authority))) return FOREIGN_HOST_TEXT
   const header = (name: BrowserHeader): string | undefined => {
     const all = request.getAll(name)
@@ -91,7 +91,7 @@ function checkUiRequest(request: RequestHead, { hosts, allowsOrigin }: UiAccess)
   const origin = header('origin')
   if (origin !== undefined && allowsOrigin(origin)) return null
   return findCrossSiteRefusal({ method, path, header }, 'the web UI', (one) =>
-    isSameHost(one, authority),
+    isSameHost(one, receivedAuthority),
   )
 }
 

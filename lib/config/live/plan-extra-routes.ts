@@ -4,7 +4,7 @@ import type { UiAccess } from '../../admin/page-api/page-backend.ts'
 import type { ListenerTable } from '../../choose/host-table.ts'
 import { RouteTable } from '../../choose/route-table.ts'
 import type { RouteEntry } from '../../choose/route-table.ts'
-import { isLoopback } from '../../core/addresses.ts'
+import { isLoopback, normalizeAuthority } from '../../core/addresses.ts'
 import { RequestHead } from '../../core/head.ts'
 import {
   FAVICON_PATH,
@@ -80,7 +80,8 @@ export class MetadataRoutes {
     if (!sameHost.every((resource) => areSame(resource, config))) return false
     const request = new RequestHead('', [], 0)
     request.target = path
-    request.authority = new URL(config.resourceMetadata.resource).host
+    const { host, protocol } = new URL(config.resourceMetadata.resource)
+    request.authority = normalizeAuthority(host, protocol === 'https:')
     const found = this.#configured.find(request)?.value
     if (found === undefined) return true
     const owner = found.policies.mcpAuthentication

@@ -379,7 +379,7 @@ function formatHttp1RequestHead(
     line += 'host: ' + host + '\r\n'
   }
   // An HTTP/1.0 client may have sent no Host, and an attempt before this one may have removed it.
-  else if (!head.has('host')) line += 'host: ' + head.authority + '\r\n'
+  else if (!head.has('host')) line += 'host: ' + head.receivedAuthority + '\r\n'
   if (mode === 'encode') {
     head.remove('content-length')
     head.set('transfer-encoding', 'chunked')

@@ -337,7 +337,7 @@ function http2RequestHeadersOf(
   headers[':method'] = request.method
   headers[':path'] = request.target
   headers[':scheme'] = scheme
-  headers[':authority'] = host ?? request.authority
+  headers[':authority'] = host ?? request.receivedAuthority
   addHttp2Fields(headers, request, BACKEND_OMITTED_FIELDS)
   if (request.get('content-type')?.startsWith('application/grpc') === true)
     headers['te'] = 'trailers'

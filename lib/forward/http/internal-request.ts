@@ -61,8 +61,8 @@ class InternalRequestAttempt implements Attempt, CancellableCall {
     this.#receiver = receiver
     this.body = body === null ? EMPTY_BODY : new BytesBody(body)
     if (body !== null) head.set('content-length', String(body.length))
-    head.authority = hostHeaderOf(pool.origin)
-    this.#call = new HttpCall({ request: head, client: NO_CLIENT }, this, head.authority)
+    const host = hostHeaderOf(pool.origin)
+    this.#call = new HttpCall({ request: head, client: NO_CLIENT }, this, host)
     if (deadline > 0) this.#call.setDeadline(deadline)
     try {
       pool.submit(this.#call)

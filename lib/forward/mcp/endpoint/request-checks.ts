@@ -98,7 +98,7 @@ export function checkRebinding(exchange: Exchange, protection: RebindingProtecti
     enforcement: { allowedOrigin },
   } = exchange
   if (protection === 'strict' && !isLoopback(hostOfAuthority(request.authority)))
-    return `Host '${request.authority}' is not a loopback name: see dnsRebindingProtection`
+    return `Host '${request.receivedAuthority}' is not a loopback name: see dnsRebindingProtection`
   const isAllowed = (value: string): boolean => value === allowedOrigin || isLoopbackOrigin(value)
   const origin = request.getAll('origin').find((value) => value === '' || !isAllowed(value))
   if (origin === undefined || (protection === 'pages' && !isLoopback(source.address))) return null
