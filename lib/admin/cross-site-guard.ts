@@ -70,7 +70,7 @@ export function checkAdminRequest(
 ): string | null {
   const { host = '' } = headers
   if (exposure === 'loopback' && host !== '' && !isLoopback(hostOfAuthority(host)))
-    return `forbidden: ${name} answers to loopback names only`
+    return `forbidden: Host must be a loopback name such as localhost for ${name}`
   const header = (name: BrowserHeader): string | undefined => headers[name]?.toString()
   return findCrossSiteRefusal(
     { method, path, header },

@@ -66,7 +66,7 @@ routes:
           <p>An MCP server with a few tools is at <code>http://127.0.0.1:3000/mcp</code>.</p>
           <p>A mock LLM that repeats the prompt is at <code>http://127.0.0.1:3000/v1</code>: chat completions,
           messages and models, with any key.</p>
-          <p>Start it with your own file: <code>gateway -f config.yaml</code></p>
+          <p>Start it with your own file: <code>npx gateway -f config.yaml</code></p>
 `
 
 /** Variables of the quickstart: the path of Node and of the built-in MCP demo server. */
@@ -92,5 +92,5 @@ export function formatQuickstartHints(admin: AdminAddress): string {
     'port' in admin ? formatAddress({ ...admin }).replace('localhost', '127.0.0.1') : null
   const page =
     address === null ? [] : [`web UI: http://${address}/ui (set ADMIN_ADDR to change the address)`]
-  return [...HINTS, ...page, 'start with your own file: gateway -f config.yaml'].join('\n')
+  return [...HINTS, ...page, 'start with your own file: npx gateway -f config.yaml'].join('\n')
 }

@@ -275,7 +275,7 @@ const YAML_ERRORS: Readonly<Record<ErrorCode, string>> = {
   BAD_COLLECTION_TYPE: 'a list or an object with a tag of another kind',
   BAD_DIRECTIVE: 'a directive (%) that is not known or not complete',
   BAD_DQ_ESCAPE: 'an escape that double quotes do not know (use single quotes for a plain \\)',
-  BAD_INDENT: 'wrong indentation, or a bracket before it that is not closed',
+  BAD_INDENT: 'wrong indentation, or an unclosed bracket before this place',
   BAD_PROP_ORDER: 'an anchor or a tag in the wrong place',
   BAD_SCALAR_START: 'text that begins with a reserved character (quote it)',
   BLOCK_AS_IMPLICIT_KEY: 'an object or a list where only a value is allowed (quote text with `: `)',
@@ -283,13 +283,14 @@ const YAML_ERRORS: Readonly<Record<ErrorCode, string>> = {
   DUPLICATE_KEY: 'a second key of the same name in one object',
   IMPOSSIBLE: 'unreadable content',
   KEY_OVER_1024_CHARS: 'a key of more than 1024 characters',
-  MISSING_CHAR: 'a comma, colon, dash, line break or closing bracket is missing here or before it',
+  MISSING_CHAR:
+    'a comma, colon, dash, line break or closing bracket is missing here or before this place',
   MULTILINE_IMPLICIT_KEY: 'a key over several lines, or a line without its colon',
   MULTIPLE_ANCHORS: 'two anchors of one value (quote text that begins with &)',
   MULTIPLE_DOCS: 'another document',
   MULTIPLE_TAGS: 'two tags of one value (quote text that begins with !)',
   NON_STRING_KEY: 'a key that is not text',
-  RESOURCE_EXHAUSTION: 'nesting that is too deep',
+  RESOURCE_EXHAUSTION: 'nested too deep',
   TAB_AS_INDENT: 'a tab, expected spaces',
   TAG_RESOLVE_FAILED: 'a tag that is not known (quote text that begins with !)',
   UNEXPECTED_TOKEN: 'unexpected content',
@@ -322,6 +323,6 @@ function describeYamlError({ code, message }: YAMLError): string {
     return TOKENS[token] ?? YAML_ERRORS[code]
   }
   if (code === 'MISSING_CHAR' && /^Missing closing .quote$/.test(message))
-    return 'a quote before it that is not closed'
+    return 'an unclosed quote before this place'
   return YAML_ERRORS[code]
 }

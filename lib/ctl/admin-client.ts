@@ -65,7 +65,8 @@ export function portOption(invocation: Invocation, name: string, fallback: numbe
   const text = optionValue(invocation, name)
   if (text === undefined) return fallback
   const port = Number(text)
-  if (!/^\d+$/.test(text) || port < 1 || port > 65_535) throw new Error(`invalid --${name} ${text}`)
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
+    throw new Error(`invalid --${name} ${text}: expected a port from 1 to 65535`)
   return port
 }
 

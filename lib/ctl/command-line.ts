@@ -85,7 +85,10 @@ function findCommand(words: readonly string[]): { command: Command | null; args:
   const children = COMMANDS.filter((child) => parentOf(child) === (command?.name ?? ''))
   if (word !== undefined && children.length > 0) {
     const near = nearest(word, children.map(lastWord))
-    throw new Error(`Invalid command: ${words.slice(0, at + 1).join(' ')}${suggestion(near)}`)
+    const known = near === undefined ? `; expected ${children.map(lastWord).join(', ')}` : ''
+    throw new Error(
+      `Invalid command: ${words.slice(0, at + 1).join(' ')}${suggestion(near)}${known}`,
+    )
   }
   return { command, args: words.slice(at) }
 }
@@ -114,6 +117,10 @@ function nearOption(flag: string, known: readonly Option[]): string {
     known.map(({ name }) => name),
   )
   return suggestion(near === undefined ? undefined : `--${near}`)
+}
+
+function sentencesOf(text: string): string[] {
+  return text.split(/(?<=\.)\s+/)
 }
 
 function suggestion(name: string | undefined): string {
@@ -154,8 +161,10 @@ function sadeProgram(): Sade {
 function describe({ name, about }: Command): string[] {
   const children = COMMANDS.filter((child) => parentOf(child) === name)
   const width = Math.max(0, ...children.map((child) => child.name.length))
-  const lines = children.map((child) => `  ${child.name.padEnd(width)}  ${child.about}`)
-  return [...about.split(/(?<=\.)\s+/), ...lines]
+  const lines = children.map(
+    (child) => `  ${child.name.padEnd(width)}  ${sentencesOf(child.about)[0]}`,
+  )
+  return [...sentencesOf(about), ...lines]
 }
 
 function flagText({ name, short }: Option): string {

@@ -164,7 +164,7 @@ const PROFILE: readonly Command[] = [
     name: 'proxy profile',
     about: 'Write a CPU or heap profile for go tool pprof.',
     options: [WORKER, OUT_FILE, ...PROFILE_TARGET],
-    examples: ['proxy profile cpu --seconds 10', 'proxy profile heap'],
+    examples: ['proxy profile cpu', 'proxy profile heap'],
   },
   {
     name: 'proxy profile cpu',

@@ -11,7 +11,7 @@ const COLUMN_GAP = 3
 export function outputFormat(invocation: Invocation): OutputFormat {
   const format = optionValue(invocation, 'output') ?? 'short'
   if (format === 'short' || format === 'json' || format === 'yaml') return format
-  throw new Error(`output format "${format}" not supported`)
+  throw new Error(`output format "${format}" not supported, expected short, json or yaml`)
 }
 
 /** `short` builds the text of the format `short`. */

@@ -125,7 +125,7 @@ function isDigit(byte: number): boolean {
 /** The owner is called during `write` and `end`. */
 export interface JsonPeekOwner extends RootMembersOwner {
   closed(at: number): void
-  /** `what` completes "the body has …": `a control byte in a string`. */
+  /** `what` is a phrase such as `control character in a string`. */
   fault(what: string, at: number): void
 }
 
@@ -223,7 +223,7 @@ export class JsonPeek {
   end(): void {
     if (this.#state === 'done' || this.#state === 'broken') return
     this.#at = this.#to
-    this.#state = this.#fault(this.#state === 'start' ? 'no content' : 'no end')
+    this.#state = this.#fault(this.#state === 'start' ? 'the body is empty' : 'the body ends inside the JSON object')
   }
 
   /** The same as `this[state]()`, but three times as fast for short tokens: V8 looks up the method each time. */
@@ -270,7 +270,7 @@ export class JsonPeek {
     }
     const isCut = markBytes > 0 && markBytes < BYTE_ORDER_MARK.length
     if (!isCut && SPACE[byte] === 1) return this.#skipSpaces('start')
-    if (isCut || byte !== OPEN_BRACE) return this.#fault('no object at its root')
+    if (isCut || byte !== OPEN_BRACE) return this.#fault('expected a JSON object')
     this.#at++
     this.#closing.push(CLOSE_BRACE)
     return 'firstName'
@@ -285,7 +285,7 @@ export class JsonPeek {
   #nextName(): 'name' | 'text' | 'broken' {
     const byte = this.#bytes[this.#at]!
     if (SPACE[byte] === 1) return this.#skipSpaces('name')
-    if (byte !== QUOTE) return this.#fault('no member name where one is expected')
+    if (byte !== QUOTE) return this.#fault('expected a member name')
     this.#at++
     this.#string = 'key'
     if (this.#closing.length === 1) {
@@ -299,7 +299,7 @@ export class JsonPeek {
   #colon(): 'colon' | 'value' | 'broken' {
     const byte = this.#bytes[this.#at]!
     if (SPACE[byte] === 1) return this.#skipSpaces('colon')
-    if (byte !== COLON) return this.#fault('no colon after a name')
+    if (byte !== COLON) return this.#fault('expected a colon after a name')
     this.#at++
     return 'value'
   }
@@ -309,7 +309,7 @@ export class JsonPeek {
     if (SPACE[byte] === 1) return this.#skipSpaces('value')
     if (this.#closing.length === 1) {
       const duplicate = this.#members.startValue(this.#at, this.#base + this.#at)
-      if (duplicate !== '') return this.#fault(`'${duplicate}' twice`)
+      if (duplicate !== '') return this.#fault(`'${duplicate}' appears twice`)
     }
     if (byte === QUOTE) {
       this.#at++
@@ -324,7 +324,7 @@ export class JsonPeek {
       return 'number'
     }
     const literal = LITERALS.get(byte)
-    if (literal === undefined) return this.#fault('no value where one is expected')
+    if (literal === undefined) return this.#fault('expected a value')
     this.#literal = literal
     this.#literalLength = 0
     return 'literal'
@@ -342,7 +342,7 @@ export class JsonPeek {
     if (SPACE[byte] === 1) return this.#skipSpaces('afterValue')
     const closing = this.#closing[this.#closing.length - 1]
     if (byte === closing) return this.#close()
-    if (byte !== COMMA) return this.#fault('no comma after a value')
+    if (byte !== COMMA) return this.#fault('expected a comma after a value')
     this.#at++
     return closing === CLOSE_BRACE ? 'name' : 'value'
   }
@@ -357,7 +357,7 @@ export class JsonPeek {
     this.#at = at
     if (at === to) return 'text'
     const byte = bytes[at]!
-    if (byte !== QUOTE && byte !== BACKSLASH) return this.#fault('a control byte in a string')
+    if (byte !== QUOTE && byte !== BACKSLASH) return this.#fault('control character in a string')
     this.#at++
     if (byte === BACKSLASH) return 'escape'
     if (this.#string === 'value') return this.#endValue()
@@ -369,13 +369,13 @@ export class JsonPeek {
     const escaped = this.#bytes[this.#at]!
     this.#hexLeft = HEX_DIGITS
     if (escaped !== SMALL_U && ESCAPED[escaped] === 0)
-      return this.#fault('a bad escape in a string')
+      return this.#fault('invalid escape in a string')
     this.#at++
     return escaped === SMALL_U ? 'hex' : 'text'
   }
 
   #hex(): 'text' | 'hex' | 'broken' {
-    if (HEX[this.#bytes[this.#at]!] === 0) return this.#fault('a bad escape in a string')
+    if (HEX[this.#bytes[this.#at]!] === 0) return this.#fault('invalid escape in a string')
     this.#at++
     return --this.#hexLeft === 0 ? 'text' : 'hex'
   }
@@ -393,19 +393,19 @@ export class JsonPeek {
     this.#at = at
     this.#part = part
     if (next !== null) return 'number'
-    return COMPLETE_NUMBER_PARTS.has(part) ? this.#endValue() : this.#fault('a bad number')
+    return COMPLETE_NUMBER_PARTS.has(part) ? this.#endValue() : this.#fault('invalid number')
   }
 
   #readLiteral(): 'literal' | 'afterValue' | 'broken' {
     if (this.#bytes[this.#at] !== this.#literal.charCodeAt(this.#literalLength))
-      return this.#fault('no value where one is expected')
+      return this.#fault('expected a value')
     this.#at++
     return ++this.#literalLength === this.#literal.length ? this.#endValue() : 'literal'
   }
 
   #afterRoot(): 'done' | 'broken' {
     if (SPACE[this.#bytes[this.#at]!] === 1) return this.#skipSpaces('done')
-    return this.#fault('content after its end')
+    return this.#fault('content after the end of the object')
   }
 
   #skipSpaces<Next extends PeekState>(next: Next): Next {

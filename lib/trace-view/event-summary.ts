@@ -51,7 +51,7 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
     const count = Array.isArray(evaluatedRoutes) ? evaluatedRoutes.length : 0
     if (selectedRoute === null || selectedRoute === undefined)
       return `no route matched, ${count} evaluated`
-    return `${valueText(selectedRoute)}, of ${count}`
+    return `${valueText(selectedRoute)}, ${count} evaluated`
   },
   policySelection: ({ phase, effectivePolicy }) =>
     `${valueText(phase)}: ${policyNames(effectivePolicy)}`,

@@ -340,7 +340,7 @@ function modelAndTargets(steps: readonly Step[]): string[] {
     .filter(({ event }) => event.message.type === 'mcpMessage')
     .map(({ event }) => valueText(event.message['target']))
   const model =
-    provider === undefined ? requestModel : `${valueText(requestModel)} of ${valueText(provider)}`
+    provider === undefined ? requestModel : `${valueText(requestModel)} (${valueText(provider)})`
   const tokens =
     input === undefined ? '' : `: ${valueText(input)} tokens in, ${valueText(output)} out`
   return [

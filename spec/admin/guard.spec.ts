@@ -140,7 +140,7 @@ guard('refuses a link with a foreign host name, or from a foreign origin', () =>
 guard('the refusal says why', () => {
   assert.is(
     refusal({ host: 'evil.example' }),
-    'forbidden: the admin interface answers to loopback names only',
+    'forbidden: Host must be a loopback name such as localhost for the admin interface',
   )
   assert.is(
     refusal({ host: 'localhost', origin: 'http://evil.example' }),

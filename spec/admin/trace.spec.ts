@@ -114,7 +114,7 @@ admin('answers 400 for an invalid expression, or one that is not boolean', async
   const refusals: readonly [string, RegExp][] = [
     ['request.path ==', /\r\n\r\ninvalid expression: .+ at 1:\d+\n$/],
     ['reqest.path', /\r\n\r\ninvalid expression: unknown name reqest, did you mean request\?/],
-    ['1 + 1', /\r\n\r\ninvalid expression: a rule must return bool/],
+    ['1 + 1', /\r\n\r\ninvalid expression: the expression must return bool/],
     ['', /\r\n\r\ninvalid expression: /],
   ]
   for (const [expression, pattern] of refusals) {

@@ -84,7 +84,7 @@ running('the quickstart answers the requests that it suggests', async () => {
   if (!(await isFree(QUICKSTART_PORT)))
     return reportSkip('the quickstart', `port ${QUICKSTART_PORT} is in use`)
   await withProgram(new Program('gateway', []), async (program) => {
-    await program.prints(/start with your own file: gateway -f config\.yaml\n/)
+    await program.prints(/start with your own file: npx gateway -f config\.yaml\n/)
     assert.ok(program.stdout.includes(formatQuickstartHints({ kind: 'off' })))
     const urls = [...program.stdout.matchAll(/curl(?: -L)? (http\S+)/g)].map(([, url]) => url!)
     assert.is(urls.length, 3)

@@ -64,7 +64,7 @@ routes:
     "c.yaml:5:5: gateways.a.prot: unknown field 'prot', did you mean 'port'?",
     'c.yaml:7:11: gateways.b.port: got a string, expected a number',
     "c.yaml:11:9: routes[0].backends[0].hots: unknown field 'hots', did you mean 'host'?",
-    'c.yaml:12:15: routes[1].gateways: unknown gateway reference d',
+    'c.yaml:12:15: routes[1].gateways: unknown gateway reference d, expected one of a, b',
   ])
 })
 

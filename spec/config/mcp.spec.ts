@@ -48,7 +48,7 @@ mcp('refuses a port together with gateways, a port in use, and an unknown gatewa
     'mcp.port: port 1 is configured by both gateways.a and mcp, expected a port of its own for each',
   ])
   assert.equal(ungatedProblems(`${two}mcp: { gateways: [a, bb], targets: [${STDIO}] }`), [
-    'mcp.gateways[1]: unknown gateway reference bb',
+    'mcp.gateways[1]: unknown gateway reference bb, expected one of a',
   ])
 })
 

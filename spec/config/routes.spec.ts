@@ -60,15 +60,15 @@ routes('refuse references to gateways and listeners that do not exist', () => {
   const refusals = (gateways: string) =>
     problemsOf(`${TWO}routes: [{ gateways: ${gateways}, ${BACKEND} }]`)
   const problem = 'c.yaml:4:22: routes[0].gateways: unknown gateway reference'
-  assert.equal(refusals('three'), [`${problem} three`])
+  assert.equal(refusals('three'), [`${problem} three, expected one of one, two`])
   assert.equal(refusals('twoo'), [`${problem} twoo, did you mean 'two'?`])
-  assert.equal(refusals('one/x'), [`${problem} one/x`])
+  assert.equal(refusals('one/x'), [`${problem} one/x, expected one of one, two`])
   assert.equal(refusals('two/listener2'), [
     `${problem} two/listener2, did you mean 'two/listener1'?`,
   ])
   assert.equal(refusals('two/x/y'), [`${problem} two/x/y, did you mean 'two/x'?`])
   assert.equal(refusals('[one, nope]'), [
-    'c.yaml:4:28: routes[0].gateways[1]: unknown gateway reference nope',
+    'c.yaml:4:28: routes[0].gateways[1]: unknown gateway reference nope, expected one of one, two',
   ])
   assert.equal(refusals('7'), [
     'c.yaml:4:22: routes[0].gateways: expected the name of a gateway or a list of names',
@@ -77,8 +77,8 @@ routes('refuse references to gateways and listeners that do not exist', () => {
 
 routes('need gateways if no gateway is named default', () => {
   assert.equal(problemsOf(`${TWO}routes: [{ ${BACKEND} }, { name: r, ${BACKEND} }]`), [
-    'c.yaml:4:10: routes[0]: routes.route0 must set gateways',
-    'c.yaml:4:43: routes[1]: routes.r must set gateways',
+    'c.yaml:4:10: routes[0]: routes.route0 must set gateways, as no gateway is named default',
+    'c.yaml:4:43: routes[1]: routes.r must set gateways, as no gateway is named default',
   ])
 })
 

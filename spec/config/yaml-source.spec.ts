@@ -7,7 +7,7 @@ const source = suite('configuration source')
 
 source('reports the position of invalid YAML', () => {
   assert.equal(problemsOf('a: [1\nb: 2\n'), [
-    'c.yaml:2:1: invalid YAML: wrong indentation, or a bracket before it that is not closed',
+    'c.yaml:2:1: invalid YAML: wrong indentation, or an unclosed bracket before this place',
   ])
   assert.equal(problemsOf('a: 1\na: 2\nb: 1\nb: 2\n'), [
     'c.yaml:2:1: invalid YAML: a second key of the same name in one object',

@@ -99,7 +99,7 @@ parsing('suggests the nearest command or option', () => {
       () => read(...typed),
       (error: Error) => error.message === message,
     )
-  refuses('Invalid command: nothing', 'nothing')
+  refuses('Invalid command: nothing; expected version, proxy, completion', 'nothing')
   refuses('Invalid command: proxy trase; did you mean trace?', 'proxy', 'trase')
   refuses('Invalid command: prxoy; did you mean proxy?', 'prxoy')
   refuses('Invalid command: proxy config rotues; did you mean routes?', 'proxy', 'config', 'rotues')

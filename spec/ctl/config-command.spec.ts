@@ -114,7 +114,14 @@ config('accepts a dump with unexpected values', async () => {
 })
 
 config('refuses invalid options and files', async () => {
-  await refuses('output format "x" not supported', 'all', '-f', FILE, '-o', 'x')
+  await refuses(
+    'output format "x" not supported, expected short, json or yaml',
+    'all',
+    '-f',
+    FILE,
+    '-o',
+    'x',
+  )
   await refuses(
     'at most one of --file or resource name may be passed',
     ...['all', '-f', FILE, 'gateway/a'],

@@ -66,9 +66,9 @@ trace('refuses contradictory options with the messages of the reference', async 
   await refuses('at most one of --file or --local may be passed', '--file', 'x', '--local')
   await refuses('--file does not accept --expression', '--file', 'x', '--expression', 'true')
   await refuses('--file does not accept a request URL after --', '--file', 'x', ...url)
-  await refuses('invalid --port 0', '--port', '0', ...url)
-  await refuses('invalid --port 65536', '--port', '65536', ...url)
-  await refuses('invalid --proxy-admin-port x', '-p', 'x')
+  await refuses('invalid --port 0: expected a port from 1 to 65535', '--port', '0', ...url)
+  await refuses('invalid --port 65536: expected a port from 1 to 65535', '--port', '65536', ...url)
+  await refuses('invalid --proxy-admin-port x: expected a port from 1 to 65535', '-p', 'x')
   await refuses('a request URL requires --port', ...url)
   await refuses('--port requires a request URL after --', '--port', '3000')
   const none = 'request args after -- must include at least one http:// or https:// URL'

@@ -87,14 +87,14 @@ compiling('requires a bool for a rule and a value with a text for a key', () => 
   for (const source of ['1', '"true"', 'request.path', '[true]', 'null', 'jwt', 'jwt.n + 1'])
     assert.match(
       refusal(source, 'rule'),
-      /^result_type: a rule must return bool, this returns \w+ at 1:1$/,
+      /^result_type: the expression must return bool, this returns \w+ at 1:1$/,
     )
   for (const source of ['jwt.sub', 'request.path', '1', '1u', '1.5', 'true', 'jwt.a + ":" + jwt.b'])
     assert.is(refusal(source, 'requestLimitKey'), 'accepted', source)
   for (const source of ['[1]', '{"a": 1}', 'b"a"', 'null', 'duration("1s")', 'jwt', 'string'])
     assert.match(
       refusal(source, 'tokenLimitKey'),
-      /^result_type: a key must return a string or a number/,
+      /^result_type: the expression must return a string or a number/,
     )
 })
 

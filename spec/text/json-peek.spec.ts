@@ -106,54 +106,54 @@ peek('accepts a byte order mark, and counts it in offsets', () => {
     assert.equal(calls.members, [['a=1', 9, 10]])
     assert.is(calls.closed, 10)
   }
-  assert.equal(read(' \ufeff{}').fault, ['no object at its root', 1])
-  assert.equal(read('\ufeff\ufeff{}').fault, ['no object at its root', 3])
+  assert.equal(read(' \ufeff{}').fault, ['expected a JSON object', 1])
+  assert.equal(read('\ufeff\ufeff{}').fault, ['expected a JSON object', 3])
   for (const chunks of splits(Buffer.from('efbb7b7d', 'hex')))
-    assert.equal(peeked(chunks, ALL).fault, ['no object at its root', 2])
+    assert.equal(peeked(chunks, ALL).fault, ['expected a JSON object', 2])
 })
 
 const BROKEN: [text: string, what: string, at: number][] = [
-  ['', 'no content', 0],
-  ['  \n', 'no content', 3],
-  ['[]', 'no object at its root', 0],
-  [' "a"', 'no object at its root', 1],
-  ['null', 'no object at its root', 0],
-  ['{', 'no end', 1],
-  ['{"a":1', 'no end', 6],
-  ['{"a":"b\\"}', 'no end', 10],
-  ['{a:1}', 'no member name where one is expected', 1],
-  ['{"a":1,}', 'no member name where one is expected', 7],
-  ['{,"a":1}', 'no member name where one is expected', 1],
-  ['{"a" 1}', 'no colon after a name', 5],
-  ['{"a"}', 'no colon after a name', 4],
-  ['{"a":}', 'no value where one is expected', 5],
-  ['{"a"::1}', 'no value where one is expected', 5],
-  ['{"a":truE}', 'no value where one is expected', 8],
-  ['{"a":nul}', 'no value where one is expected', 8],
-  ['{"a":+1}', 'no value where one is expected', 5],
-  ['{"a":[1,]}', 'no value where one is expected', 8],
-  ['{"a":[,1]}', 'no value where one is expected', 6],
-  ['{"a":1 "b":2}', 'no comma after a value', 7],
-  ['{"a":"b" x}', 'no comma after a value', 9],
-  ['{"a":[1}', 'no comma after a value', 7],
-  ['{"a":{"b":1]}', 'no comma after a value', 11],
-  ['{"a":[1 2]}', 'no comma after a value', 8],
-  ['{"a":1]', 'no comma after a value', 6],
-  ['{"a":01}', 'no comma after a value', 6],
-  ['{"a":-}', 'a bad number', 6],
-  ['{"a":--1}', 'a bad number', 6],
-  ['{"a":1.}', 'a bad number', 7],
-  ['{"a":[1e+ ]}', 'a bad number', 9],
-  ['{"a":"\n"}', 'a control byte in a string', 6],
-  ['{"a":{"b\u001f":1}}', 'a control byte in a string', 8],
-  ['{"a":"\\x"}', 'a bad escape in a string', 7],
-  ['{"a":"\\u00g0"}', 'a bad escape in a string', 10],
-  ['{"a\\":1}', 'no end', 8],
-  ['{}{}', 'content after its end', 2],
-  ['{"a":1} ,', 'content after its end', 8],
-  ['{}\0', 'content after its end', 2],
-  ['{"a":1,"b":2,"a":3}', "'a' twice", 17],
-  ['{"a":1,"\\u0061":"b"}', "'a' twice", 16],
+  ['', 'the body is empty', 0],
+  ['  \n', 'the body is empty', 3],
+  ['[]', 'expected a JSON object', 0],
+  [' "a"', 'expected a JSON object', 1],
+  ['null', 'expected a JSON object', 0],
+  ['{', 'the body ends inside the JSON object', 1],
+  ['{"a":1', 'the body ends inside the JSON object', 6],
+  ['{"a":"b\\"}', 'the body ends inside the JSON object', 10],
+  ['{a:1}', 'expected a member name', 1],
+  ['{"a":1,}', 'expected a member name', 7],
+  ['{,"a":1}', 'expected a member name', 1],
+  ['{"a" 1}', 'expected a colon after a name', 5],
+  ['{"a"}', 'expected a colon after a name', 4],
+  ['{"a":}', 'expected a value', 5],
+  ['{"a"::1}', 'expected a value', 5],
+  ['{"a":truE}', 'expected a value', 8],
+  ['{"a":nul}', 'expected a value', 8],
+  ['{"a":+1}', 'expected a value', 5],
+  ['{"a":[1,]}', 'expected a value', 8],
+  ['{"a":[,1]}', 'expected a value', 6],
+  ['{"a":1 "b":2}', 'expected a comma after a value', 7],
+  ['{"a":"b" x}', 'expected a comma after a value', 9],
+  ['{"a":[1}', 'expected a comma after a value', 7],
+  ['{"a":{"b":1]}', 'expected a comma after a value', 11],
+  ['{"a":[1 2]}', 'expected a comma after a value', 8],
+  ['{"a":1]', 'expected a comma after a value', 6],
+  ['{"a":01}', 'expected a comma after a value', 6],
+  ['{"a":-}', 'invalid number', 6],
+  ['{"a":--1}', 'invalid number', 6],
+  ['{"a":1.}', 'invalid number', 7],
+  ['{"a":[1e+ ]}', 'invalid number', 9],
+  ['{"a":"\n"}', 'control character in a string', 6],
+  ['{"a":{"b\u001f":1}}', 'control character in a string', 8],
+  ['{"a":"\\x"}', 'invalid escape in a string', 7],
+  ['{"a":"\\u00g0"}', 'invalid escape in a string', 10],
+  ['{"a\\":1}', 'the body ends inside the JSON object', 8],
+  ['{}{}', 'content after the end of the object', 2],
+  ['{"a":1} ,', 'content after the end of the object', 8],
+  ['{}\0', 'content after the end of the object', 2],
+  ['{"a":1,"b":2,"a":3}', "'a' appears twice", 17],
+  ['{"a":1,"\\u0061":"b"}', "'a' appears twice", 16],
 ]
 
 peek('reports what is wrong with other input, and where, at every split', () => {
@@ -166,7 +166,7 @@ peek('reports nothing after a fault', () => {
   const calls = peeked([Buffer.from('{"a":1,'), Buffer.from(']'), Buffer.from('"b":2}')], ALL)
   assert.equal(calls.members.length, 1)
   assert.is(calls.closed, -1)
-  assert.equal(calls.fault, ['no member name where one is expected', 7])
+  assert.equal(calls.fault, ['expected a member name', 7])
 })
 
 peek('accepts a duplicate name that is not of interest or nested deeper', () => {

@@ -41,7 +41,7 @@ summary('summarises each event in one line', () => {
       'initial request: POST http://api.example.com/v1/items?q=1',
       'gateway: none',
       'gateway policies: POST http://api.example.com/v1/items?q=1',
-      'gateway/default/default/api, of 2',
+      'gateway/default/default/api, 2 evaluated',
       'allow: require jwt.sub == "alice" ✓',
       'route policies: POST http://api.example.com/v1/items?q=1',
       '127.0.0.1:8080',

@@ -226,7 +226,7 @@ explaining('lists further facts worth a look', () => {
     done(200),
   ]
   assert.equal(explain(steps)!.notes, [
-    'model small of mock: 16 tokens in, 14 out',
+    'model small (mock): 16 tokens in, 14 out',
     'tools/list to a, b',
     '1 authorization check denied',
     '1 earlier attempt failed',

@@ -48,7 +48,7 @@ export interface UiAccess {
 }
 
 const FOREIGN_HOST_TEXT =
-  'forbidden: the web UI answers to loopback names only here, unless ui.policies has a credential with mode: strict or the listener has a hostname'
+  'forbidden: Host must be a loopback name such as localhost for the web UI, unless ui.policies has a credential with mode: strict or the listener has a hostname'
 
 export class UiBackend implements Backend {
   readonly endpoint = UI_ENDPOINT

@@ -173,7 +173,10 @@ export function resolveListeners(
     const listeners = resolveReference(reference, targets)
     if (listeners === undefined) {
       const suggestion = nearest(reference, referenceNamesOf(targets))
-      const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
+      const hint =
+        suggestion === undefined
+          ? `, expected one of ${targets.names.join(', ') || 'the names under gateways'}`
+          : `, did you mean '${suggestion}'?`
       const referencePath = typeof references === 'string' ? path : [...path, at]
       context.problem(referencePath, `unknown gateway reference ${reference}${hint}`)
     }

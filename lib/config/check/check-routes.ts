@@ -125,7 +125,10 @@ function resolveRouteListeners(
   targets: AttachmentTargets,
 ): Iterable<ListenerDraft> {
   if (shape.gateways === undefined && !targets.names.includes(DEFAULT_GATEWAY)) {
-    context.problem(path, `routes.${name} must set gateways`)
+    context.problem(
+      path,
+      `routes.${name} must set gateways, as no gateway is named ${DEFAULT_GATEWAY}`,
+    )
     return []
   }
   return resolveListeners(

@@ -69,7 +69,7 @@ function buildProviderPath(entry: AiEntry, target: LlmRequestTarget): ProviderPa
     if (!supportsFormat(provider, format))
       throw new GatewayError(
         'LLM_REQUEST',
-        `failed to process LLM request: provider '${entry.name}' does not support '${format}'`,
+        `failed to process LLM request: provider '${entry.name}' does not support ${format === 'detect' ? 'this path' : `'${format}'`}, only ${provider.formats.map(({ type }) => `'${type}'`).join(', ')}`,
       )
     const configured = provider.formats.find(({ type }) => type === format)
     if (configured?.path != null) return { path: configured.path, query: '' }

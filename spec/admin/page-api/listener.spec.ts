@@ -163,7 +163,10 @@ listener('without a policy on loopback, answers only to host names of this machi
   for (const path of ['/ui', '/api/runtime', mainScript()]) {
     const answer = await ask(gateway, `GET ${path}`, 'host: evil.example')
     assert.is(statusOf(answer), 403)
-    assert.match(bodyOf(answer), /^{"error":"forbidden: the web UI answers to loopback names only/)
+    assert.match(
+      bodyOf(answer),
+      /^{"error":"forbidden: Host must be a loopback name such as localhost for the web UI/,
+    )
   }
   for (const host of ['localhost:80', '127.0.0.1', '[::1]:9', 'a.localhost'])
     assert.is(statusOf(await ask(gateway, 'GET /ui', `host: ${host}`)), 200, host)

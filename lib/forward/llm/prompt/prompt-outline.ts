@@ -79,7 +79,7 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
     const maxBytes = bounds.get(name)
     if (maxBytes === undefined) {
       const other = spellings.get(foldMemberName(name))
-      if (other !== undefined) this.fault(`another spelling of '${other}'`, from)
+      if (other !== undefined) this.fault(`use the exact member name '${other}'`, from)
       return NO_INTEREST
     }
     // The peek reports a duplicate member as a fault after this call.
@@ -105,7 +105,7 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
   fault(what: string, at: number): void {
     this.error ??= new GatewayError(
       'LLM_REQUEST',
-      `failed to process LLM request: the body has ${what} at byte ${at}`,
+      `failed to process LLM request: invalid body at byte ${at}: ${what}`,
     )
   }
 
@@ -129,22 +129,22 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
 
   #readOptions(value: Buffer | null, from: number): void {
     if (value === null)
-      return this.fault(`'stream_options' longer than ${MAX_OPTIONS_BYTES} bytes`, from)
+      return this.fault(`'stream_options' is longer than ${MAX_OPTIONS_BYTES} bytes`, from)
     if (isAmbiguousOption(value))
-      return this.fault(`'include_usage' twice, or in another spelling, in 'stream_options'`, from)
+      return this.fault(`'stream_options' must have 'include_usage' once, in this spelling`, from)
     this.includeUsage = readIncludeUsage(value)
   }
 
   /** A model that is not a string is refused: a provider might convert it to a name that is not allowed. */
   #readModel(value: Buffer | null, from: number): void {
-    if (value === null) return this.fault(`a 'model' longer than ${MAX_MODEL_BYTES} bytes`, from)
+    if (value === null) return this.fault(`'model' is longer than ${MAX_MODEL_BYTES} bytes`, from)
     const model: unknown = JSON.parse(value.toString())
     if (model === null) return
-    if (typeof model !== 'string') return this.fault(`a 'model' that is not a string`, from)
+    if (typeof model !== 'string') return this.fault(`'model' is not a string`, from)
     const onlyModel = this.#onlyModel
     // Gemini has a prefix in front of its names.
     if (onlyModel !== null && model !== onlyModel && model !== `models/${onlyModel}`)
-      return this.fault(`a 'model' that differs from the path or query`, from)
+      return this.fault(`'model' differs from the path or query`, from)
     this.model = model
   }
 }

@@ -222,29 +222,29 @@ prompt('accepts as many members as a request may have', () => {
   assert.equal(owner.calls, ['ready'])
 })
 
-const TOO_LONG = "the body has 'stream_options' longer than 16384 bytes at byte 18"
+const TOO_LONG = "invalid body at byte 18: 'stream_options' is longer than 16384 bytes"
 const UNCLEAR =
-  "the body has 'include_usage' twice, or in another spelling, in 'stream_options' at byte 18"
+  "invalid body at byte 18: 'stream_options' must have 'include_usage' once, in this spelling"
 
 const REFUSED: [text: string, message: string][] = [
-  ['[]', 'the body has no object at its root at byte 0'],
-  ['{"model":"a","model":"b"}', "the body has 'model' twice at byte 21"],
-  ['{"model":"a","\\u006dodel":"b"}', "the body has 'model' twice at byte 26"],
-  ['{"model":"a","Model":"b"}', "the body has another spelling of 'model' at byte 21"],
-  ['{"\u017ftream":true}', "the body has another spelling of 'stream' at byte 11"],
-  ['{"max_to\u212aens":1}', "the body has another spelling of 'max_tokens' at byte 16"],
-  ['{"USER":1}', "the body has another spelling of 'user' at byte 8"],
-  ['{"model":1}', "the body has a 'model' that is not a string at byte 9"],
-  ['{"model":["a"]}', "the body has a 'model' that is not a string at byte 9"],
-  [`{"model":"${'m'.repeat(1023)}"}`, "the body has a 'model' longer than 1024 bytes at byte 9"],
+  ['[]', 'invalid body at byte 0: expected a JSON object'],
+  ['{"model":"a","model":"b"}', "invalid body at byte 21: 'model' appears twice"],
+  ['{"model":"a","\\u006dodel":"b"}', "invalid body at byte 26: 'model' appears twice"],
+  ['{"model":"a","Model":"b"}', "invalid body at byte 21: use the exact member name 'model'"],
+  ['{"\u017ftream":true}', "invalid body at byte 11: use the exact member name 'stream'"],
+  ['{"max_to\u212aens":1}', "invalid body at byte 16: use the exact member name 'max_tokens'"],
+  ['{"USER":1}', "invalid body at byte 8: use the exact member name 'user'"],
+  ['{"model":1}', "invalid body at byte 9: 'model' is not a string"],
+  ['{"model":["a"]}', "invalid body at byte 9: 'model' is not a string"],
+  [`{"model":"${'m'.repeat(1023)}"}`, "invalid body at byte 9: 'model' is longer than 1024 bytes"],
   [`{"stream_options":{"x":"${'x'.repeat(16_384)}"}}`, TOO_LONG],
   ['{"stream_options":{"include_usage":true,"include_usage":false}}', UNCLEAR],
   ['{"stream_options":{"include_usage":true,"include_us\\u0061ge":false}}', UNCLEAR],
   ['{"stream_options":{"Include_Usage":false}}', UNCLEAR],
-  [manyMembers(MAX_PROMPT_MEMBERS + 1), 'the body has more than 1024 members at byte 9223'],
-  ['{"model":"a"', 'the body has no end at byte 12'],
-  ['{"model":"a"}{}', 'the body has content after its end at byte 13'],
-  [' ', 'the body has no content at byte 1'],
+  [manyMembers(MAX_PROMPT_MEMBERS + 1), 'invalid body at byte 9223: more than 1024 members'],
+  ['{"model":"a"', 'invalid body at byte 12: the body ends inside the JSON object'],
+  ['{"model":"a"}{}', 'invalid body at byte 13: content after the end of the object'],
+  [' ', 'invalid body at byte 1: the body is empty'],
 ]
 
 prompt('refuses a body that two parsers could read in two ways, at every split', () => {
