@@ -318,8 +318,8 @@ class Planner {
     // With one target and no authentication here, client credentials can only be for the target.
     const isPassthrough = !isProtected && mcp.targets.length === 1
     return new McpBackend(group, {
-      rules: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap(
-        (policy) => policy?.rules ?? [],
+      ruleSets: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap((policy) =>
+        policy === null ? [] : [policy.rules],
       ),
       protection: selectProtection(mcp.dnsRebindingProtection, address),
       credentials: {
