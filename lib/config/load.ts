@@ -27,7 +27,8 @@ import type { ProblemReporter } from './problem-texts.ts'
 import { CONFIG_DOCUMENT, splitConfigParts } from './shape/document-shapes.ts'
 import type { ConfigParts, TargetRef } from './shape/document-shapes.ts'
 import { parseSources } from './yaml-source.ts'
-import type { ConfigSource, EnvironmentVariables } from './yaml-source.ts'
+import type { ConfigSource } from './yaml-source.ts'
+import type { EnvironmentVariables } from './expand-variables.ts'
 
 /** Loads files, folders of files, or `-` for standard input. Throws a ConfigError with all problems. */
 export function loadConfig(

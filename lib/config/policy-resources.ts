@@ -125,13 +125,14 @@ function attachResource(
   const problems = new ConfigProblems()
   const resource = resourceNameOf(shape)
   const limits = spec.traffic.rateLimit.local.map((limit, at) =>
-    buildLimit({ name: `GatewayPolicy ${resource} local[${at}]`, resource }, limit, (message) =>
-      problems.add(
-        source.problemAt(
-          ['spec', 'traffic', 'rateLimit', 'local', at, 'key'],
-          `${message}; all requests share one bucket`,
-        ),
-      ),
+    buildLimit(
+      { name: `GatewayPolicy ${resource} local[${at}]`, resource },
+      limit,
+      (kind, message) => {
+        const effect = kind === 'invalid' ? '; all requests share one bucket' : ''
+        const path = ['spec', 'traffic', 'rateLimit', 'local', at, 'key']
+        problems.add(source.problemAt(path, `${message}${effect}`))
+      },
     ),
   )
   const isValid = problems.sorted().length === 0

@@ -1,9 +1,11 @@
-// A YAML document of the configuration: its data with variables expanded, and the source position of each part.
+// A YAML document of the configuration: its data with variables expanded, and the position of each part in the file.
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
-import type { Document, ErrorCode, Node, Pair, Scalar, YAMLError } from 'yaml'
+import type { Document, ErrorCode, Node, Pair, Scalar, YAMLError, YAMLMap } from 'yaml'
 import { ConfigProblems, formatConfigPath } from './config-error.ts'
 import type { ConfigPath, ConfigProblem } from './config-error.ts'
+import { ExpandedText, expandVariables } from './expand-variables.ts'
+import type { EnvironmentVariables, ExpansionFailure } from './expand-variables.ts'
 
 /** Bounds alias expansion, so that a few lines cannot expand to unlimited data. */
 const MAX_ALIASES = 100
@@ -11,9 +13,12 @@ const MAX_ALIASES = 100
 /** Data that all documents of one file share. */
 interface DocumentText {
   readonly file: string
-  readonly mask: VariableMask
+  readonly expanded: ExpandedText
+  /** Lines of the file as written. */
   readonly lines: LineCounter
   readonly env: EnvironmentVariables
+  /** References outside quotes that cannot be expanded and that no document has reported yet. */
+  readonly failures: Set<ExpansionFailure>
 }
 
 type ReportFailure = (node: unknown, path: ConfigPath, message: string) => void
@@ -24,30 +29,22 @@ export function parseSources(
   file: string,
   env: EnvironmentVariables,
 ): ConfigSource[] {
-  const shared: DocumentText = {
-    file,
-    mask: new VariableMask(text),
-    lines: new LineCounter(),
-    env,
-  }
-  const documents = parseAllDocuments(shared.mask.mask(text), {
-    merge: true,
-    prettyErrors: false,
-    lineCounter: shared.lines,
-  })
+  const expanded = new ExpandedText(text, env)
+  const failures = new Set(expanded.failures)
+  const shared: DocumentText = { file, expanded, lines: countLines(text), env, failures }
+  const documents = parseAllDocuments(expanded.text, { merge: true, prettyErrors: false })
   const problems = new ConfigProblems()
-  for (const document of documents)
-    for (const error of relevantYamlErrorsOf(document))
-      problems.add({
-        file,
-        ...positionOf(shared, error.pos[0]),
-        path: '',
-        message: `invalid YAML: ${describeYamlError(error)}`,
-      })
+  const report = (offset: number, message: string): void =>
+    problems.add({ file, ...positionOf(shared, offset), path: '', message })
+  const errors = documents.flatMap(relevantYamlErrorsOf)
+  // A variable that is not set may be the cause of an error, so it is named first.
+  if (errors.length > 0) for (const { at, message } of failures) report(at, message)
+  for (const error of errors) report(error.pos[0], `invalid YAML: ${describeYamlError(error)}`)
   problems.throwIfAny()
   const sources = documents
     .filter(({ contents }) => contents !== null && !isEmptyNode(contents))
     .map((document) => new ConfigSource(document, shared, problems))
+  for (const { at, message } of failures) report(at, message)
   problems.throwIfAny()
   for (const source of sources) source.load(problems)
   problems.throwIfAny()
@@ -102,24 +99,44 @@ export class ConfigSource {
   /** Expands the scalars in place, and refuses nodes that cannot become plain data. */
   #expand(node: unknown, path: ConfigPath, fail: ReportFailure): void {
     if (isSeq(node)) node.items.forEach((item, index) => this.#expand(item, [...path, index], fail))
-    else if (isMap(node))
-      for (const pair of node.items)
-        this.#expand(pair.value, [...path, this.#key(pair, path, fail)], fail)
+    else if (isMap(node)) this.#expandMap(node, path, fail)
     else if (isAlias(node)) {
       if (node.resolve(this.#document) !== undefined) return
       // The message omits the name, because it may be a secret that was not quoted.
       fail(node, path, 'unknown alias, expected an anchor above (quote text that begins with *)')
-    } else if (isScalar(node) && typeof node.value === 'string') {
-      const { mask, env } = this.#text
-      const text = expandVariables(mask.unmask(node.value), env, (message) =>
-        fail(node, path, message),
-      )
-      if (text !== node.value)
-        node.value = isPlainScalar(node) ? typedScalar(text, this.#document) : text
+    } else if (isScalar(node)) this.#expandScalar(node, path, fail)
+  }
+
+  #expandMap({ items }: YAMLMap, path: ConfigPath, fail: ReportFailure): void {
+    const names = new Set<string>()
+    for (const pair of items) {
+      const name = this.#key(pair, path, fail)
+      // The parser refuses equal keys, but not keys in quotes that become equal when they are expanded.
+      if (names.has(name) && name !== '<<')
+        fail(pair.key, path, `invalid YAML: ${YAML_ERRORS.DUPLICATE_KEY}`)
+      names.add(name)
+      this.#expand(pair.value, [...path, name], fail)
     }
   }
 
-  /** The name of a key; variables in keys are not expanded. */
+  /** Expands the references in quotes and block scalars, and reports those outside that could not be expanded. */
+  #expandScalar(node: Scalar, path: ConfigPath, fail: ReportFailure): void {
+    if (typeof node.value !== 'string') return
+    const { expanded, env, failures } = this.#text
+    for (const failure of failures) {
+      if (!node.range || failure.at < node.range[0] || failure.at >= node.range[1]) continue
+      failures.delete(failure)
+      fail(node, path, failure.message)
+    }
+    const text = expanded.mask.unmask(node.value)
+    node.value = expanded.mask.unmaskDollars(
+      node.type === 'PLAIN'
+        ? text
+        : expandVariables(text, env, (message) => fail(node, path, message)),
+    )
+  }
+
+  /** The name of a key. */
   #key(pair: Pair, path: ConfigPath, fail: ReportFailure): string {
     const { key } = pair
     // A YAML tag can turn a scalar key into bytes.
@@ -127,7 +144,7 @@ export class ConfigSource {
       fail(key, path, 'got a key that is not text, expected a name')
       return ''
     }
-    if (typeof key.value === 'string') key.value = this.#text.mask.unmask(key.value)
+    this.#expandScalar(key, path, fail)
     return keyNameOf(pair)
   }
 
@@ -168,24 +185,21 @@ function isEmptyNode(node: unknown): boolean {
   return isScalar(node) && node.value === null && node.source === ''
 }
 
-function positionOf({ lines }: DocumentText, offset: number): { line: number; column: number } {
-  const { line, col } = lines.linePos(offset)
-  // The library has no line starts for a text without a line break.
-  return line === 0 ? { line: 1, column: offset + 1 } : { line, column: col }
+function countLines(text: string): LineCounter {
+  const lines = new LineCounter()
+  lines.addNewLine(0)
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1))
+    lines.addNewLine(at + 1)
+  return lines
 }
 
-/** An expanded value without quotes gets the type that it would have if it were written in the file. */
-function typedScalar(text: string, document: Document): unknown {
-  for (const tag of document.schema.tags) {
-    if (tag.default !== true || tag.collection !== undefined || !tag.test?.test(text)) continue
-    const value: unknown = tag.resolve(text, () => {}, document.options)
-    return isScalar(value) ? value.value : value
-  }
-  return text
-}
-
-function isPlainScalar(node: Scalar): boolean {
-  return node.type === 'PLAIN' && node.tag === undefined
+/** The position in the file of an offset in the expanded text. */
+function positionOf(
+  { lines, expanded }: DocumentText,
+  offset: number,
+): { line: number; column: number } {
+  const { line, col } = lines.linePos(expanded.originalOffsetOf(offset))
+  return { line, column: col }
 }
 
 function keyNameOf(pair: Pair): string {
@@ -197,75 +211,6 @@ function keyNameOf(pair: Pair): string {
 function nodeStartOf(node: unknown, otherwise: number): number {
   const range = (node as Node | null | undefined)?.range
   return range ? range[0] : otherwise
-}
-
-// Variables are expanded in parsed scalars, so a value can never add YAML structure. To let YAML parse
-// `[${A}, ${B}]`, each reference is masked with private-use characters before parsing.
-
-/** References that YAML could misread. One with quotes or backslashes is left to the rules of YAML. */
-const MASKED = /\$\$|\$\{[A-Za-z_]\w*(?::-[^}\n'"\\]*)?\}/g
-
-const REFERENCE = /\$(?:\$|\{([^}]*)(\}?))/g
-const NAME_AND_DEFAULT = /^([A-Za-z_]\w*)(?::-(.*))?$/s
-
-/** Replaces ASCII characters of references by a block of 128 private-use characters that the text does not contain. */
-export class VariableMask {
-  readonly #base: number
-  readonly #letters: RegExp
-
-  constructor(text: string) {
-    let base = 0xe000
-    while (base < 0xf800 && lettersFrom(base).test(text)) base += 128
-    this.#base = base
-    this.#letters = lettersFrom(base)
-  }
-
-  /** The text with every reference masked; its length does not change. */
-  mask(text: string): string {
-    return text.replace(MASKED, (found) =>
-      found === '$$'
-        ? found
-        : found.replace(/[\0-\x7f]/g, (letter) => this.#shift(letter, this.#base)),
-    )
-  }
-
-  unmask(text: string): string {
-    return text.replace(this.#letters, (letter) => this.#shift(letter, -this.#base))
-  }
-
-  #shift(letter: string, offset: number): string {
-    return String.fromCharCode(letter.charCodeAt(0) + offset)
-  }
-}
-
-function lettersFrom(base: number): RegExp {
-  const [from, to] = [base, base + 127].map((code) => `\\u${code.toString(16)}`)
-  return new RegExp(`[${from}-${to}]`, 'g')
-}
-
-export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
-
-/** Expands every reference once; `fail` is called for each reference that cannot be expanded. */
-export function expandVariables(
-  text: string,
-  env: EnvironmentVariables,
-  fail: (message: string) => void,
-): string {
-  return text.replace(REFERENCE, (found, inside: string | undefined, end: string | undefined) => {
-    if (inside === undefined) return '$'
-    const parts = end === '}' ? NAME_AND_DEFAULT.exec(inside) : null
-    if (parts === null) {
-      fail(
-        'malformed variable reference, expected ${NAME} or ${NAME:-default}; write $$ for a plain $',
-      )
-      return found
-    }
-    const [, name = '', fallback] = parts
-    const value = Object.hasOwn(env, name) ? env[name] : undefined
-    if (value !== undefined && (value !== '' || fallback === undefined)) return value
-    if (fallback === undefined) fail(`environment variable not found: ${name}`)
-    return fallback ?? found
-  })
 }
 
 /** Texts for errors of the YAML parser: its own messages quote the file, which may contain secrets. */

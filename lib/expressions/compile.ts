@@ -116,8 +116,10 @@ function scalarTextOf(value: unknown): string {
 
 /** Compiles an expression for one location of the configuration; throws a CelError. */
 export function compileExpression(source: string, location: ExpressionLocation): Expression {
-  const { variables, resultType, maxWork } = EXPRESSION_LOCATIONS[location]
-  const types = Object.fromEntries(variables.map((name) => [name, CEL_VARIABLES[name] as string]))
+  const { variables, valueless = [], resultType, maxWork } = EXPRESSION_LOCATIONS[location]
+  const types = Object.fromEntries(
+    [...variables, ...valueless].map((name) => [name, CEL_VARIABLES[name] as string]),
+  )
   return compileIn(CEL_ENVIRONMENTS[location], source, types, { resultType, maxWork })
 }
 

@@ -108,6 +108,8 @@ export type ResultType = 'bool' | 'key' | 'any'
 
 interface LocationRule {
   readonly variables: readonly CelVariable[]
+  /** Variables that the expression may read, but that never have a value there. */
+  readonly valueless?: readonly CelVariable[]
   readonly resultType: ResultType
   /** The work limit of one evaluation. */
   readonly maxWork: number
@@ -122,14 +124,16 @@ export const EXPRESSION_LOCATIONS: Readonly<Record<ExpressionLocation, LocationR
     resultType: 'bool',
     maxWork: MAX_EVALUATION_WORK,
   },
-  // spec.md §8: checked before an LLM body is read. A key that reads `llm` is allowed, but then all requests share one bucket.
+  // spec.md §8: a key that reads a value outside its context uses the shared bucket. Requests are counted before a body is read.
   requestLimitKey: {
-    variables: [...REQUEST_VARIABLES, 'llm', 'proxy'],
+    variables: [...REQUEST_VARIABLES, 'proxy'],
+    valueless: ['llm', 'mcp', 'backend', 'response'],
     resultType: 'key',
     maxWork: MAX_EVALUATION_WORK,
   },
   tokenLimitKey: {
     variables: [...REQUEST_VARIABLES, 'llm', 'backend', 'proxy'],
+    valueless: ['mcp', 'response'],
     resultType: 'key',
     maxWork: MAX_EVALUATION_WORK,
   },

@@ -141,8 +141,10 @@ export function createEnvironment(variables: Readonly<Record<string, string>>): 
 }
 
 export const CEL_ENVIRONMENTS = Object.fromEntries(
-  Object.entries(EXPRESSION_LOCATIONS).map(([location, { variables }]) => [
+  Object.entries(EXPRESSION_LOCATIONS).map(([location, { variables, valueless = [] }]) => [
     location,
-    createEnvironment(Object.fromEntries(variables.map((name) => [name, CEL_VARIABLES[name]]))),
+    createEnvironment(
+      Object.fromEntries([...variables, ...valueless].map((name) => [name, CEL_VARIABLES[name]])),
+    ),
   ]),
 ) as Readonly<Record<ExpressionLocation, Environment>>

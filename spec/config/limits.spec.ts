@@ -181,12 +181,26 @@ limits('are not reported in addition to an unknown backend', () => {
   ])
 })
 
-limits('warn about a request limit whose key reads llm', () => {
-  const text =
-    'policies: { rateLimit: { local: [{ requests: 1, unit: Hours, key: llm.requestModel }] } }'
-  const { warnings } = configOf(routeText(`${text}, backends: [{ host: "a:1" }]`))
-  assert.is(warnings.length, 1)
-  assert.match(warnings[0]!, 'all requests share one bucket')
+limits('warn about a key that reads a value outside its context', () => {
+  const warningsOf = (counts: string, key: string): string[] => {
+    const limit = `{ ${counts}: 1, unit: Hours, key: '${key}' }`
+    const { warnings } = configOf(text(`rateLimit: { local: [${limit}] }`))
+    return warnings.map((warning) => warning.replace(/^.*local\[0\]\.key: /, ''))
+  }
+  const shared = (names: string, counts: string): string[] => [
+    `reads ${names}, not known when ${counts} are counted: all requests share one bucket`,
+  ]
+  for (const key of ['llm.requestModel', 'mcp.sessionId', 'backend.name', 'string(response.code)'])
+    assert.equal(
+      warningsOf('requests', key),
+      shared(/llm|mcp|backend|response/.exec(key)![0], 'requests'),
+    )
+  assert.equal(
+    warningsOf('tokens', 'mcp.sessionId + string(response.code)'),
+    shared('mcp and response', 'tokens'),
+  )
+  for (const key of ['llm.requestModel', 'backend.name'])
+    assert.equal(warningsOf('tokens', key), [])
 })
 
 limits.run()

@@ -121,6 +121,13 @@ resources('with an invalid key are partially valid: all requests share one bucke
   assert.is(config.gateways[0]!.listeners[0]!.routes[0]!.limits[0]!.key, null)
 })
 
+resources('with a key outside its context are partially valid, too', () => {
+  const text = MAIN + resource(ROUTE, '[{ requests: 1, unit: Hours, key: mcp.sessionId }]')
+  const [accepted] = configOf(text).resources[0]!.status.ancestors[0]!.conditions
+  assert.equal([accepted!.status, accepted!.reason], ['True', 'PartiallyValid'])
+  assert.match(accepted!.message, 'reads mcp, not known when requests are counted')
+})
+
 resources('are attached to existing targets even if another target is missing', () => {
   const missing = '{ kind: HTTPRoute, name: apii }'
   const [first, second] = statusOf(configOf(MAIN + resource(`${missing}, ${ROUTE}`)))

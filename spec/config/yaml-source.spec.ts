@@ -13,7 +13,7 @@ source('reports the position of invalid YAML', () => {
     'c.yaml:2:1: invalid YAML: a second key of the same name in one object',
     'c.yaml:4:1: invalid YAML: a second key of the same name in one object',
   ])
-  assert.match(problemsOf('a: [${A}, b')[0]!, /^c\.yaml:1:\d+: invalid YAML: /)
+  assert.match(problemsOf('a: [${A}, b', { A: '1' })[0]!, /^c\.yaml:1:\d+: invalid YAML: /)
 })
 
 source('reports only the first syntax error of a document', () => {

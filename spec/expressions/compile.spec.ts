@@ -58,9 +58,9 @@ compiling('knows which names an expression reads', () => {
 
 compiling('lists the known names if none is similar', () => {
   assert.is(
-    refusal('response.code == 200', 'tokenLimitKey'),
+    refusal('response.code == 200', 'rule'),
     'unknown_name: unknown name response; known here: ' +
-      'request, source, jwt, apiKey, basicAuth, env, llm, backend, proxy at 1:1',
+      'request, source, jwt, apiKey, basicAuth, env, mcp, llm, backend, proxy at 1:1',
   )
 })
 
@@ -74,9 +74,9 @@ compiling('accepts the names of each location', () => {
       .join(' ')
   const request = 'request source jwt apiKey basicAuth env'
   assert.is(accepted('rule'), `${request} mcp llm backend proxy`)
-  assert.is(accepted('requestLimitKey'), `${request} llm proxy`)
-  assert.is(accepted('tokenLimitKey'), `${request} llm backend proxy`)
-  for (const location of ['transformation', 'log', 'trace'] as const)
+  // spec.md §8: a limit key that reads a value outside its context uses the shared bucket.
+  const keys = ['requestLimitKey', 'tokenLimitKey'] as const
+  for (const location of [...keys, 'transformation', 'log', 'trace'] as const)
     assert.is(accepted(location), `${request} mcp llm backend response proxy`)
   assert.is(Object.keys(EXPRESSION_LOCATIONS).length, 6)
 })

@@ -54,7 +54,7 @@ trace('shows a denied tool and the rule', async () => {
   await watched.all()
   assert.equal(eventsAfterSelection(watched), ['authorizationResult', ...END])
   assert.equal(watched.messageOf('authorizationResult')['rules'], [
-    { name: 'mcp.tool.name == "pid"', mode: 'require', matched: false },
+    { name: 'mcp.tool.name == "pid"', mode: 'allow', matched: false },
   ])
 })
 

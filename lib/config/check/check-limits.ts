@@ -4,6 +4,7 @@ import { formatConfigPath } from '../config-error.ts'
 import type { ConfigPath } from '../config-error.ts'
 import { tryCompile } from '../expression-field.ts'
 import type { LimitConfig, LimitShape } from '../policy-types.ts'
+import { EXPRESSION_LOCATIONS } from '../../expressions/context-names.ts'
 import type { PoliciesShape } from '../shape/policy-shapes.ts'
 import type { CheckContext } from './check-context.ts'
 
@@ -21,14 +22,10 @@ export function checkLimits(
   return shapes.map(([limitPath, shape]) => {
     const keyPath = [...limitPath, 'key']
     const origin = { name: formatConfigPath(limitPath), resource: null }
-    const limit = buildLimit(origin, shape, (message) => context.problem(keyPath, message))
-    // §8: requests are counted before the body is parsed.
-    if (limit.counts === 'requests' && limit.key?.reads('llm') === true)
-      context.warn(
-        keyPath,
-        'reads llm, which is not known when requests are counted: all requests share one bucket',
-      )
-    return limit
+    return buildLimit(origin, shape, (kind, message) => {
+      if (kind === 'invalid') context.problem(keyPath, message)
+      else context.warn(keyPath, message)
+    })
   })
 }
 
@@ -56,15 +53,30 @@ export function refuseTokenLimits(
     })
 }
 
-/** If the key cannot be compiled, the limit uses one shared bucket, so that it is still enforced. */
+/** `invalid`: the key cannot be compiled. `valueless`: it reads a value that is not known when the limit is checked. */
+type KeyProblem = 'invalid' | 'valueless'
+
+/** A limit with such a key uses one shared bucket, so that it is still enforced (spec.md §8). */
 export function buildLimit(
   origin: Pick<LimitConfig, 'name' | 'resource'>,
   { key, ...limit }: LimitShape,
-  fail: (message: string) => void,
+  report: (kind: KeyProblem, message: string) => void,
 ): LimitConfig {
   if (key === null) return { ...origin, ...limit, key }
-  const compiled = tryCompile(key, limit.counts === 'tokens' ? 'tokenLimitKey' : 'requestLimitKey')
-  if (typeof compiled !== 'string') return { ...origin, ...limit, key: compiled }
-  fail(`local rate limit key is not a valid CEL expression: ${compiled}`)
-  return { ...origin, ...limit, key: null }
+  const { counts } = limit
+  const location = counts === 'tokens' ? 'tokenLimitKey' : 'requestLimitKey'
+  const compiled = tryCompile(key, location)
+  if (typeof compiled === 'string') {
+    report('invalid', `local rate limit key is not a valid CEL expression: ${compiled}`)
+    return { ...origin, ...limit, key: null }
+  }
+  const names = (EXPRESSION_LOCATIONS[location].valueless ?? []).filter((name) =>
+    compiled.reads(name),
+  )
+  if (names.length > 0)
+    report(
+      'valueless',
+      `reads ${names.join(' and ')}, not known when ${counts} are counted: all requests share one bucket`,
+    )
+  return { ...origin, ...limit, key: compiled }
 }

@@ -217,7 +217,7 @@ class Planner {
     const { key, backends } = route
     const { timeout, retry } = route.policies
     const isMcp = backends.some(({ kind }) => kind === 'mcp')
-    const routePolicies = isMcp ? exposeMcpHeaders(route.policies) : route.policies
+    const routePolicies = isMcp ? completeMcpCors(route.policies) : route.policies
     const limits = this.limits.planRoute(route, gateway)
     const localRateLimit = route.limits.length === 0 ? null : route.limits
     const policies = this.#policies.createForRoute(
@@ -318,8 +318,8 @@ class Planner {
     // With one target and no authentication here, client credentials can only be for the target.
     const isPassthrough = !isProtected && mcp.targets.length === 1
     return new McpBackend(group, {
-      rules: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap(
-        (policy) => policy?.rules ?? [],
+      ruleSets: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap((policy) =>
+        policy === null ? [] : [policy.rules],
       ),
       protection: selectProtection(mcp.dnsRebindingProtection, address),
       credentials: {
@@ -353,12 +353,17 @@ function backendFactsOf({ key: name, kind }: BackendConfig): BackendFacts {
 /** Response headers that MCP clients in a browser need, added to the configured ones. */
 const MCP_EXPOSED_HEADERS = ['mcp-session-id', 'www-authenticate']
 
-function exposeMcpHeaders(policies: RoutePolicies): RoutePolicies {
+/** Methods of MCP, allowed if none are configured. */
+const MCP_METHODS = ['GET', 'POST', 'DELETE']
+
+function completeMcpCors(policies: RoutePolicies): RoutePolicies {
   const { cors } = policies
-  if (cors === null || cors.exposeHeaders.includes('*')) return policies
+  if (cors === null) return policies
+  const allowMethods = cors.allowMethods.length === 0 ? MCP_METHODS : cors.allowMethods
   const exposed = new Set(cors.exposeHeaders.map((name) => name.toLowerCase()))
-  const missing = MCP_EXPOSED_HEADERS.filter((name) => !exposed.has(name))
-  return { ...policies, cors: { ...cors, exposeHeaders: [...cors.exposeHeaders, ...missing] } }
+  const missing = exposed.has('*') ? [] : MCP_EXPOSED_HEADERS.filter((name) => !exposed.has(name))
+  const exposeHeaders = [...cors.exposeHeaders, ...missing]
+  return { ...policies, cors: { ...cors, allowMethods, exposeHeaders } }
 }
 
 function selectProtection(configured: boolean | null, address: string): RebindingProtection {

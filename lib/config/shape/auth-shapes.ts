@@ -59,7 +59,10 @@ const jwtValidationOptions = z.strictObject({
     .meta({ description: 'Tolerated clock difference.', preset: '60s' }),
 })
 
-const issuer = httpUrl.describe('Issuer of accepted tokens; it must equal their `iss` claim.')
+/** RFC 7519 4.1.1: any string; no URL is derived from it, because `jwks` is required. */
+const issuer = nonEmptyText.describe(
+  'Issuer of accepted tokens; it must equal their `iss` claim, and need not be a URL.',
+)
 const audiences = z.array(nonEmptyText).min(1).describe('Accepted values of the `aud` claim.')
 
 function mode<Default extends 'strict' | 'optional'>(preset: Default) {
@@ -268,8 +271,8 @@ export const BASIC_AUTH = z
   })
   .meta({ id: 'BasicAuth', description: 'Authentication with user names and passwords.' })
 
-/** A plain expression is a `require` rule (spec.md §2.3). */
-function rulesOf() {
+/** `plainMode` is the mode of rules that are plain expressions. */
+function rulesOf(plainMode: 'allow' | 'require', description: string) {
   const one = expressionAt('rule')
   return z
     .array(
@@ -281,23 +284,37 @@ function rulesOf() {
     .min(1)
     .transform((rules) =>
       rules.map((rule): AuthorizationRule => {
-        if ('source' in rule) return { mode: 'require', expression: rule }
+        if ('source' in rule) return { mode: plainMode, expression: rule }
         if (rule.allow !== undefined) return { mode: 'allow', expression: rule.allow }
         if (rule.deny !== undefined) return { mode: 'deny', expression: rule.deny }
         return { mode: 'require', expression: rule.require! }
       }),
     )
-    .describe(
-      'Rules as CEL expressions that must be true, or as objects `{allow}`, `{deny}` or `{require}`.',
-    )
+    .describe(description)
 }
 
-export const AUTHORIZATION = z.strictObject({ rules: rulesOf() }).meta({
-  id: 'Authorization',
-  description: 'Authorization rules on token claims and the request.',
-})
+/** spec.md §2.3: a request is admitted only when the rules hold. */
+export const AUTHORIZATION = z
+  .strictObject({
+    rules: rulesOf(
+      'require',
+      'Rules as CEL expressions that must all be true, or as objects `{allow}`, `{deny}` or `{require}`.',
+    ),
+  })
+  .meta({
+    id: 'Authorization',
+    description: 'Authorization rules on token claims and the request.',
+  })
 
-export const MCP_AUTHORIZATION = z.strictObject({ rules: rulesOf() }).meta({
-  id: 'McpAuthorization',
-  description: 'Authorization rules for MCP tools, prompts and resources.',
-})
+/** One rule per tool is usual, so one plain rule that is true admits, as in other gateways. */
+export const MCP_AUTHORIZATION = z
+  .strictObject({
+    rules: rulesOf(
+      'allow',
+      'Rules as CEL expressions of which one must be true, or as objects `{allow}`, `{deny}` or `{require}`.',
+    ),
+  })
+  .meta({
+    id: 'McpAuthorization',
+    description: 'Authorization rules for MCP tools, prompts and resources.',
+  })

@@ -54,7 +54,12 @@ export const CORS = z
       .array(headerName)
       .default([])
       .describe('Request headers that are allowed, or `*`.'),
-    allowMethods: z.array(methodToAllow).default([]).describe('Methods that are allowed, or `*`.'),
+    allowMethods: z
+      .array(methodToAllow)
+      .default([])
+      .describe(
+        'Methods that are allowed, or `*`; for MCP the default is `GET`, `POST`, `DELETE`.',
+      ),
     allowOrigins: z
       .array(
         z.string().regex(ORIGIN, {

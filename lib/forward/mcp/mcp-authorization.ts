@@ -18,13 +18,14 @@ export function isItemPermitted(
   access: 'use' | 'list',
 ): boolean {
   const { httpRequest, message } = call
-  const { rules, exchange } = httpRequest
-  if (rules.length === 0) return true
+  const { ruleSets, exchange } = httpRequest
+  if (ruleSets.length === 0) return true
   const { facts } = exchange
   // Facts of this message only: another message of the same batch must not affect it.
   const mcp = { sessionId: facts?.mcp?.sessionId, methodName: message.method, [kind]: item }
   const view = new ExpressionView(exchange, { ...facts, mcp })
-  const isAllowed = findRuleViolation(rules, view) === null
-  if (access === 'use') exchange.trace?.recordRules(rules, view, isAllowed ? 'allow' : 'deny')
+  const isAllowed = ruleSets.every((rules) => findRuleViolation(rules, view) === null)
+  if (access === 'use')
+    exchange.trace?.recordRules(ruleSets.flat(), view, isAllowed ? 'allow' : 'deny')
   return isAllowed
 }

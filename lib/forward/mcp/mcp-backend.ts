@@ -39,7 +39,8 @@ import type { ForwardedHeadersFor } from './target-link.ts'
 import { principalOf } from './session-principal.ts'
 
 export interface McpRouting {
-  readonly rules: readonly AuthorizationRule[]
+  /** `mcpAuthorization` of the route and of the backend. */
+  readonly ruleSets: readonly (readonly AuthorizationRule[])[]
   readonly protection: RebindingProtection
   /** Whether the client's own credentials are forwarded to the targets. */
   readonly credentials: CredentialForwarding
@@ -69,7 +70,7 @@ export class McpBackend implements Backend {
 
   call(exchange: Exchange, attempt: Attempt): void {
     const { request } = exchange
-    const httpRequest = { exchange, attempt, rules: this.#routing.rules }
+    const httpRequest = { exchange, attempt, ruleSets: this.#routing.ruleSets }
     exchange.addFacts({ mcp: {} })
     exchange.enforcement.addSecrets(this.group.secrets)
     const fault = checkRebinding(exchange, this.#routing.protection)

@@ -47,6 +47,16 @@ tokens('admit a request with a valid one, and are not sent to the backend', asyn
   assert.is(keys.asked, 1)
 })
 
+tokens('may have an issuer that is not a URL', async () => {
+  const keys = stage.add(await KeyServer.start(signer))
+  const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
+  const written = `mode: strict, issuer: my-cluster, jwks: "${keys.url}"`
+  const gateway = await stage.gateway(routeTo(backend, `jwtAuth: { ${written} }`))
+  const statusOf = async (iss: string): Promise<number> =>
+    (await show(gateway, `Bearer ${signer.token(claims({ iss }))}`)).status
+  assert.equal([await statusOf('my-cluster'), await statusOf('my-cluste')], [200, 401])
+})
+
 tokens('are required according to the mode', async () => {
   const good = `Bearer ${signer.token(claims())}`
   const bad = `Bearer ${signer.token(claims({ aud: 'x' }))}`

@@ -17,8 +17,8 @@ import type { AuthorizationRule } from '../../../expressions/rules.ts'
 export interface McpHttpRequest {
   readonly exchange: Exchange
   readonly attempt: Attempt
-  /** `mcpAuthorization` */
-  readonly rules: readonly AuthorizationRule[]
+  /** `mcpAuthorization` of the route and of the backend; each of them must admit an item. */
+  readonly ruleSets: readonly (readonly AuthorizationRule[])[]
 }
 
 export interface ClientCallOwner {

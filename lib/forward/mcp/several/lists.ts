@@ -21,10 +21,10 @@ export function answerListRequest(session: McpSession, call: ClientCall): void {
   const [target, ...others] = session.targets
   if (others.length > 0) return answerJoinedList(session, call)
   const { names } = session.group
-  const { rules } = call.httpRequest
+  const { ruleSets } = call.httpRequest
   call.sendToTarget(target!, (idText) => call.message.withId(idText), {
     answered: (answer) => {
-      const isUnchanged = names.style === 'plain' && rules.length === 0
+      const isUnchanged = names.style === 'plain' && ruleSets.length === 0
       if (isUnchanged || answer.result === null) call.answer(answer.withId(call.idText))
       else call.answer(rewriteListPage(session, call, target!, answer))
     },

@@ -99,7 +99,7 @@ function answerUnknownItem(call: ClientCall, kind: ItemKind, text: string): void
 /** Parses the arguments only if rules may read them; returns a string if they are ambiguous. */
 function readToolArguments({ httpRequest, message }: ClientCall): { arguments?: unknown } | string {
   const { method, params, bytes } = message
-  if (httpRequest.rules.length === 0 || method !== 'tools/call' || params === null) return {}
+  if (httpRequest.ruleSets.length === 0 || method !== 'tools/call' || params === null) return {}
   const span = findSingleMember(bytes, params, 'arguments')
   if (span === undefined || typeof span === 'string') return span ?? {}
   if (hasDuplicateMembers(bytes, span)) return "params: a member of 'arguments' is ambiguous"
