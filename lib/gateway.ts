@@ -378,7 +378,7 @@ function collectGatewayFacts(sources: GatewayFactSources): GatewayFacts {
   const { gateway, metrics, ports, groups, identity, limits, log, watchers } = sources
   return {
     log,
-    watch: (source) => startTrace(watchers, source),
+    watch: (selector) => startTrace(watchers, selector),
     totals: metrics.totals,
     pulse: () => measureLoad(ports.listeners),
     inForce: () => gateway.plan,

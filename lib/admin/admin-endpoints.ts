@@ -6,6 +6,7 @@ import type { LiveSnapshot } from '../core/runtime-views.ts'
 import { VERSION } from '../core/version.ts'
 import { UI_PATH } from '../core/well-known-paths.ts'
 import { DEFAULT_KEEP_ALIVE_TIMING, streamEvents } from '../text/sse-output.ts'
+import { readTraceSelector } from '../trace/trace-watchers.ts'
 import type { StartTrace } from '../trace/trace-watchers.ts'
 import { sendHtml, sendJson, sendText } from './admin-server.ts'
 import { buildConfigDump } from './config-dump.ts'
@@ -156,12 +157,13 @@ const TRACE_TIMING = { ...DEFAULT_KEEP_ALIVE_TIMING, keepAliveMs: 1_000 }
 
 /**
  * /debug/trace: the next request as an event stream. The expression selects it when it is accepted, so it can read
- * `request` and `source` but not later values such as `jwt` and `response`.
+ * `request` and `source` but not later values such as `jwt` and `response`. With a token, only the request that has it
+ * in its header is traced.
  */
 export function createTraceEndpoints(watch: StartTrace): EndpointTable {
   const handle: EndpointHandler = (request, response, { searchParams }) => {
     request.resume()
-    const decision = watch(searchParams.get('expression'))
+    const decision = watch(readTraceSelector(searchParams))
     if (decision.kind === 'refused') return sendText(response, decision.status, decision.reason)
     streamEvents(response, TRACE_TIMING, decision.open)
   }

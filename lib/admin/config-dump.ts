@@ -60,8 +60,11 @@ class ConfigDumpBuilder {
 
   build(source: ConfigDumpSource): unknown {
     const { config, generation, loadedAt, addresses, refusal, keySets, limits, statusOf } = source
-    const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
-    const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
+    const { binds, listeners, routes } = this.#traffic(config)
+    const allListeners = config.gateways.flatMap((gateway) => gateway.listeners)
+    const backends = allListeners.flatMap((listener) =>
+      listener.routes.flatMap((route) => route.backends),
+    )
     return {
       generation,
       loadedAt: loadedAt.toISOString(),
@@ -71,7 +74,9 @@ class ConfigDumpBuilder {
           problems: this.#formatter.format(refusal.problems),
         },
       }),
-      binds: config.gateways.map((gateway) => this.#bind(gateway)),
+      binds,
+      listeners,
+      routes,
       backends: backends.map((backend) => ({
         ...this.#backend(backend),
         ...formatBackendStatus(statusOf(backend.key)),
@@ -92,21 +97,37 @@ class ConfigDumpBuilder {
     return { listeners, inlinePolicies: this.#policies(policies, []) }
   }
 
-  #bind(gateway: GatewayConfig): unknown {
-    const { port, address, listeners, limits } = gateway
+  /** §4.2 names lists of listeners and routes; existing tools read them inside of their bind. */
+  #traffic({ gateways }: Config): Record<'binds' | 'listeners' | 'routes', object[]> {
+    const [listeners, routes]: [object[], object[]] = [[], []]
+    const binds = gateways.map((gateway) => {
+      const bind = bindKeyOf(gateway.port)
+      const own = gateway.listeners.map((listener) => {
+        const ownRoutes = listener.routes.map((route) => this.#route(route))
+        for (const route of ownRoutes) routes.push({ listener: listener.key, ...route })
+        const fields = this.#listener(listener, gateway)
+        listeners.push({ bind, ...fields, routes: ownRoutes.map(({ key }) => key) })
+        return { ...fields, routes: groupByKey(ownRoutes) }
+      })
+      return this.#bind(gateway, groupByKey(own))
+    })
+    return { binds, listeners, routes }
+  }
+
+  #bind({ port, address, listeners, limits }: GatewayConfig, shownListeners: object): object {
     return {
       key: bindKeyOf(port),
       address: formatAddress({ host: address, port }),
       protocol: listeners.some(({ tls }) => tls !== null) ? 'tls' : 'http',
       tunnelProtocol: 'direct',
       mode: 'standard',
-      listeners: describeByKey(listeners, (listener) => this.#listener(listener, gateway)),
+      listeners: shownListeners,
       inlinePolicies: this.#policies({}, limits),
     }
   }
 
-  #listener(listener: ListenerConfig, gateway: GatewayConfig): unknown {
-    const { key, name, hostname, protocol, tls, policies, routes } = listener
+  #listener(listener: ListenerConfig, gateway: GatewayConfig) {
+    const { key, name, hostname, protocol, tls, policies } = listener
     return {
       key,
       gatewayName: gateway.name,
@@ -114,12 +135,11 @@ class ConfigDumpBuilder {
       listenerName: name,
       hostname,
       protocol: tls === null ? protocol : { [protocol]: this.#parts.formatTls(tls) },
-      routes: describeByKey(routes, (route) => this.#route(route)),
       inlinePolicies: this.#policies(policies, []),
     }
   }
 
-  #route(route: RouteConfig): unknown {
+  #route(route: RouteConfig) {
     const { key, name, namespace, hostnames, matches, backends, policies, limits } = route
     return {
       key,
@@ -172,9 +192,6 @@ function roundOrNull(value: number | null): number | null {
   return value === null ? null : Number(value.toFixed(3))
 }
 
-function describeByKey<T extends { readonly key: string }>(
-  items: readonly T[],
-  describe: (item: T) => unknown,
-): Record<string, unknown> {
-  return Object.fromEntries(items.map((item) => [item.key, describe(item)]))
+function groupByKey<T extends { readonly key: string }>(items: readonly T[]): Record<string, T> {
+  return Object.fromEntries(items.map((item) => [item.key, item]))
 }

@@ -1,6 +1,7 @@
 // /logging: reads and changes the log filter (reference.md 7.2).
 
 import { checkLogFilter, parseLogFilter, formatLogFilter } from '../core/log-filter.ts'
+import type { LogFilter } from '../core/log-filter.ts'
 import type { EndpointTable } from './endpoint-types.ts'
 import { LOG_MODULES } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
@@ -12,10 +13,10 @@ const MAX_LEVEL_CHARS = 1_024
 
 const USAGE = `usage:
   GET  /logging                             reads the filter
-  POST /logging?level=debug                 sets the level of all modules without their own level
-  POST /logging?level=mcp=trace             sets the level of one module
+  POST /logging?level=debug                 replaces the filter: all modules log at this level
   POST /logging?level=info,mcp=debug,forward=trace
-  POST /logging?reset                       resets to the level at start; with level=…, then sets that
+  POST /logging?set=mcp=trace               changes the level of one module and keeps the others
+  POST /logging?reset                       resets to the filter at start; with level=… or set=…, then adds that
 levels: off, error, warn, info, debug, trace
 modules: ${LOG_MODULES.join(', ')}`
 
@@ -31,16 +32,13 @@ export function createLoggingEndpoints(
     '/logging': {
       GET: (_request, response) => sendText(response, 200, current()),
       POST: async (_request, response, { searchParams }) => {
-        const level = searchParams.get('level')
-        const base = searchParams.has('reset') ? log.initialFilter : log.filter
-        const text = level?.toLowerCase() ?? ''
-        const isInvalid = level !== null && (isTooLong(text) || checkLogFilter(text) !== undefined)
-        const next = level === null || isInvalid ? base : parseLogFilter(text, base)
-        if (isInvalid || next.size > MAX_DIRECTIVES)
+        const wanted = ['level', 'set'].flatMap((name) => searchParams.get(name) ?? [])
+        const next = findNextFilter(log, searchParams, wanted)
+        if (next === null)
           return sendText(
             response,
             400,
-            `Invalid level provided: ${clipText(level ?? '')}\n${USAGE}`,
+            `Invalid level provided: ${clipText(wanted.join())}\n${USAGE}`,
           )
         if (formatLogFilter(next) !== formatLogFilter(log.filter)) {
           log.filter = next
@@ -53,6 +51,21 @@ export function createLoggingEndpoints(
       },
     },
   }
+}
+
+/** §4.2: `level` sets the filter, so it replaces the current one; null if a part of `wanted` is invalid. */
+function findNextFilter(
+  log: Log,
+  query: URLSearchParams,
+  wanted: readonly string[],
+): LogFilter | null {
+  const current = query.has('level') ? undefined : log.filter
+  let next: LogFilter | undefined = query.has('reset') ? log.initialFilter : current
+  for (const text of wanted.map((part) => part.toLowerCase())) {
+    if (isTooLong(text) || checkLogFilter(text) !== undefined) return null
+    next = parseLogFilter(text, next)
+  }
+  return next === undefined || next.size > MAX_DIRECTIVES ? null : next
 }
 
 /** An unknown module is most likely a typing error. */

@@ -3,6 +3,7 @@
 import type { RefusalCounter } from '../core/refusal-counter.ts'
 import { isDefaultAddress } from '../config/check/check-process.ts'
 import type { AdminAddress } from '../config/config-types.ts'
+import { formatAddress } from '../config/show.ts'
 import type { EndpointTable, FallbackHandler } from './endpoint-types.ts'
 import { errorMessageOf } from '../core/errors.ts'
 import type { LoggingLevel, Log } from '../core/log.ts'
@@ -68,6 +69,15 @@ export class AdminServerSet {
     const refusals = this.#refusals
     const server = new AdminServer(endpoints, reportError, { ...served, refusals }, fallback)
     this.#servers.push(server)
+    if (served.setting === ADMIN_INTERFACE.setting && isOnAllInterfaces(address))
+      log.write('warn', 'admin', 'admin interface listens on all interfaces', [
+        'address',
+        formatAddress({ ...address }),
+        'key',
+        served.setting,
+        'risk',
+        'it has no authentication: any host that reaches it can stop the gateway and trace requests',
+      ])
     for (const label of await server.listen(address, this.#sockets))
       log.write(this.#level, 'admin', `serving ${served.name.replace('the ', '')}`, [
         'address',
@@ -86,6 +96,16 @@ export class AdminServerSet {
   close(): void {
     for (const server of this.#servers) server.close()
   }
+}
+
+/** The unspecified addresses of IPv4 and IPv6, in any spelling. */
+const ALL_INTERFACES = new Set(['0.0.0.0', '[::]', '[::ffff:0:0]'])
+
+function isOnAllInterfaces(address: AdminAddress): boolean {
+  if (address.kind !== 'tcp') return false
+  const { host } = address
+  const url = `http://${host.includes(':') ? `[${host}]` : host}`
+  return URL.canParse(url) && ALL_INTERFACES.has(new URL(url).hostname)
 }
 
 /** The URL of the page for the log line (§4.2); none for a unix socket, which a browser cannot open. */

@@ -6,6 +6,7 @@ import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { TRACE_TOKEN_HEADER } from '../trace-view/trace-token.ts'
 
 /** A request that curl arguments describe. */
 interface RequestDescription {
@@ -46,12 +47,15 @@ export function hasUrl(args: readonly string[]): boolean {
 export class CurlRequest {
   readonly port: number
   readonly args: readonly string[]
+  /** Marks the request, so that no other request gets its trace. */
+  readonly token: string
   #child: ChildProcess | null = null
   #state: 'idle' | 'running' | 'stopped' = 'idle'
 
-  constructor(port: number, args: readonly string[]) {
+  constructor(port: number, args: readonly string[], token: string) {
     this.port = port
     this.args = args
+    this.token = token
   }
 
   /** Resolves after the response. `curlErrors`: print them to standard error, or only add them to the error. */
@@ -62,7 +66,7 @@ export class CurlRequest {
     if (result.kind === 'missing') {
       if (curlErrors === 'print')
         process.stderr.write('curl was not found: gwctl sends the request itself\n')
-      return sendWithoutCurl(this.port, this.args)
+      return sendWithoutCurl(this)
     }
     if (result.code !== 0 && this.#isRunning())
       throw new Error(
@@ -83,7 +87,7 @@ export class CurlRequest {
   #runCurl(curlErrors: 'print' | 'capture'): Promise<CurlResult> {
     const [stdin, stderr] =
       curlErrors === 'print' ? (['inherit', 'inherit'] as const) : (['ignore', 'pipe'] as const)
-    const child = spawn('curl', curlArguments(this.port, this.args), {
+    const child = spawn('curl', curlArguments(this), {
       stdio: [stdin, 'ignore', stderr],
     })
     this.#child = child
@@ -102,12 +106,12 @@ export class CurlRequest {
 }
 
 /** Every host and port leads to the listener, also after a redirect, and never through a proxy. */
-function curlArguments(port: number, args: readonly string[]): string[] {
+function curlArguments({ port, args, token }: CurlRequest): string[] {
   const own = ['--silent', '--show-error', '--noproxy', '*', '--connect-to', `::127.0.0.1:${port}`]
-  return [...own, ...args]
+  return [...own, '--header', `${TRACE_TOKEN_HEADER}: ${token}`, ...args]
 }
 
-function sendWithoutCurl(port: number, args: readonly string[]): Promise<void> {
+function sendWithoutCurl({ port, args, token }: CurlRequest): Promise<void> {
   const { url, method, headers, body, certificate } = describeRequest(args)
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
   return new Promise((resolve, reject) => {
@@ -116,7 +120,7 @@ function sendWithoutCurl(port: number, args: readonly string[]): Promise<void> {
       port,
       method,
       path: url.pathname + url.search,
-      headers: Object.fromEntries(headers),
+      headers: { ...Object.fromEntries(headers), [TRACE_TOKEN_HEADER]: token },
       agent: false,
       timeout: RESPONSE_TIMEOUT,
       servername: url.hostname,

@@ -199,11 +199,15 @@ const INSPECTION: readonly Command[] = [
     usage: '[gateway/<name>]',
     about: 'Print the log level, or change it until the gateway stops.',
     options: [
-      { name: 'level', value: 'level', about: 'off, error, warn, info, debug or trace' },
+      {
+        name: 'level',
+        value: 'level',
+        about: 'Replace the filter: off, error, warn, info, debug or trace, or info,mcp=debug',
+      },
       {
         name: 'set',
         value: 'module=level',
-        about: 'Set the level of one module; may be repeated',
+        about: 'Change the level of one module and keep the others; may be repeated',
         repeats: true,
       },
       { name: 'reset', about: 'Go back to the level in the configuration' },

@@ -40,7 +40,7 @@ function loggingPath(invocation: Invocation): string {
   const query = [
     ...(hasOption(invocation, 'reset') ? ['reset=true'] : []),
     ...(level === undefined ? [] : [`level=${encodeURIComponent(level)}`]),
-    ...(moduleLevels.length === 0 ? [] : [`level=${encodeURIComponent(moduleLevels.join(','))}`]),
+    ...(moduleLevels.length === 0 ? [] : [`set=${encodeURIComponent(moduleLevels.join(','))}`]),
   ]
   return query.length === 0 ? '/logging' : `/logging?${query.join('&')}`
 }

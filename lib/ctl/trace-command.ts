@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { labelOf, summaryOf } from '../trace-view/event-summary.ts'
 import { explain, sentenceOf } from '../trace-view/explain-outcome.ts'
 import { stepOf } from '../trace-view/trace-event.ts'
+import { createTraceToken } from '../trace-view/trace-token.ts'
 import type { Step } from '../trace-view/trace-event.ts'
 import {
   adminAddress,
@@ -24,7 +25,7 @@ const MAX_STEPS = 10_000
 export async function trace(invocation: Invocation): Promise<void> {
   checkOptions(invocation)
   const request = requestOf(invocation)
-  const source = await openSource(invocation)
+  const source = await openSource(invocation, request)
   const isRaw = hasOption(invocation, 'raw') || !process.stdout.isTTY
   try {
     if (isRaw) return await printEvents(source, request, 'json')
@@ -59,13 +60,19 @@ function requestOf(invocation: Invocation): CurlRequest | null {
   if (port === 0) throw new Error('a request URL requires --port')
   if (!hasUrl(rest))
     throw new Error('request args after -- must include at least one http:// or https:// URL')
-  return new CurlRequest(port, rest)
+  return new CurlRequest(port, rest, createTraceToken())
 }
 
-async function openSource(invocation: Invocation): Promise<TraceSource> {
+async function openSource(
+  invocation: Invocation,
+  request: CurlRequest | null,
+): Promise<TraceSource> {
   const file = optionValue(invocation, 'file')
   if (file !== undefined) return openTraceFile(file)
-  return openTraceStream(await adminAddress(invocation), optionValue(invocation, 'expression'))
+  return openTraceStream(await adminAddress(invocation), {
+    expression: optionValue(invocation, 'expression'),
+    token: request?.token,
+  })
 }
 
 /** `list` is for terminals that cannot show the interactive view. */

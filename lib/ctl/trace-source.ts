@@ -28,12 +28,19 @@ const FIRST_EVENT_TIMEOUT = 5_000
 const LAST_EVENT_TIMEOUT = 1_000
 const LF = 10
 
+export interface WantedTrace {
+  readonly expression: string | undefined
+  /** The token of the request that gwctl sends; undefined if it waits for one. */
+  readonly token: string | undefined
+}
+
 export async function openTraceStream(
   address: AdminAddress,
-  expression: string | undefined,
+  { expression, token }: WantedTrace,
 ): Promise<TraceSource> {
-  const query = expression === undefined ? '' : `?expression=${encodeURIComponent(expression)}`
-  const path = `/debug/trace${query}`
+  const parts = Object.entries({ expression, token }).filter(([, value]) => value !== undefined)
+  const query = parts.map(([name, value]) => `${name}=${encodeURIComponent(value!)}`).join('&')
+  const path = `/debug/trace${query === '' ? '' : `?${query}`}`
   const response = await openResponse(address, { method: 'POST', path }).catch((error: Error) => {
     throw new Error(`failed to open trace stream: ${error.message}`, { cause: error })
   })
@@ -178,8 +185,8 @@ export class TracedRequest {
     if (this.#source.kind === 'saved') throw new Error(`${this.#source.label} holds no events`)
     if (this.#request === null) throw new Error('the trace stream ended before a request came')
     throw new Error(
-      'the request was answered, but no trace of it came: another trace may have received it, ' +
-        `it may not match --expression, or port ${this.#request.port} may belong to another gateway`,
+      'the request was answered, but no trace of it came: it may not match --expression, ' +
+        `or port ${this.#request.port} may belong to another gateway`,
     )
   }
 

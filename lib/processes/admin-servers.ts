@@ -98,7 +98,7 @@ export class AdminServers {
       dump: () => this.#dump(),
       live: () => gateway.liveSnapshot,
       log,
-      watch: (source) => startTrace(gateway.watchers, source),
+      watch: (selector) => startTrace(gateway.watchers, selector),
       profiles,
       quit,
     })

@@ -9,23 +9,56 @@ import { compileExpression } from '../expressions/compile.ts'
 import type { Expression } from '../expressions/compile.ts'
 import { ExpressionView } from '../expressions/exchange-view.ts'
 import { CelError } from '../expressions/expression-errors.ts'
+import type { RequestHead } from '../core/head.ts'
 import type { EventWriter } from '../text/sse-output.ts'
+import { TRACE_TOKEN_HEADER } from '../trace-view/trace-token.ts'
 import { BodySnapshot } from './trace-bodies.ts'
 import { TraceRecorder } from './trace-recorder.ts'
 import type { TraceReader } from './trace-recorder.ts'
 import type { TraceSettings } from './trace-request.ts'
 
+/** What selects the request of a trace. */
+export interface TraceSelector {
+  /** A CEL expression about the request; null for the next one. */
+  readonly expression: string | null
+  /** Only the request with this token in its header is traced; null for any. */
+  readonly token: string | null
+}
+
+export function readTraceSelector(query: URLSearchParams): TraceSelector {
+  return { expression: query.get('expression'), token: query.get('token') }
+}
+
+/** The query that `readTraceSelector` reads, with its question mark; '' if it would be empty. */
+export function formatTraceSelector({ expression, token }: TraceSelector): string {
+  const query = new URLSearchParams()
+  if (expression !== null) query.set('expression', expression)
+  if (token !== null) query.set('token', token)
+  return query.size === 0 ? '' : `?${query.toString()}`
+}
+
 interface WaitingWatcher {
   readonly reader: TraceReader
   /** Selects the request; null for the next one. */
   readonly filter: Expression | null
+  readonly token: string | null
 }
+
+/** A shorter token could be guessed. */
+const TOKEN = /^[\w-]{32,128}$/
+
+/** How long the header of a used token is still removed: curl sends it again after a redirect. */
+const SPENT_TOKEN_MS = 60_000
+/** The number of used tokens that are remembered. */
+const MAX_SPENT_TOKENS = 64
 
 export class TraceWatchers {
   readonly #settings: () => TraceSettings
   readonly #waiting: WaitingWatcher[] = []
   readonly #maxWatchers: number
   readonly #refusals: RefusalCounter | null
+  /** Used and abandoned tokens, and when each is forgotten, on the clock of `performance.now()`. */
+  readonly #spentTokens = new Map<string, number>()
 
   constructor(
     settings: () => TraceSettings,
@@ -41,6 +74,11 @@ export class TraceWatchers {
     return this.#waiting.length
   }
 
+  /** Whether no request needs to be looked at. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#spentTokens.size === 0
+  }
+
   get isFull(): boolean {
     return this.#waiting.length >= this.#maxWatchers
   }
@@ -52,26 +90,54 @@ export class TraceWatchers {
   }
 
   /** Returns a function that removes the watcher; null if there are too many. */
-  add(reader: TraceReader, filter: Expression | null): (() => void) | null {
+  add(
+    reader: TraceReader,
+    filter: Expression | null,
+    token: string | null = null,
+  ): (() => void) | null {
     if (this.isFull) return null
-    const waiting = { reader, filter }
+    const waiting = { reader, filter, token }
     this.#waiting.push(waiting)
     return () => {
       const at = this.#waiting.indexOf(waiting)
-      if (at >= 0) this.#waiting.splice(at, 1)
+      if (at >= 0) this.#remove(at)
     }
   }
 
-  /** Traces the exchange for the first watcher whose filter matches; called only while watchers wait. */
+  /** Traces the exchange for the first watcher that waits for such a request; not called while `isIdle`. */
   attachTrace(exchange: Exchange): void {
+    const marked = this.#takeToken(exchange.request)
     const at = this.#waiting.findIndex(
-      ({ filter }) => filter === null || filter.holds(new ExpressionView(exchange)),
+      ({ filter, token }) =>
+        token === marked && (filter === null || filter.holds(new ExpressionView(exchange))),
     )
     if (at < 0) return
-    const [{ reader }] = this.#waiting.splice(at, 1) as [WaitingWatcher]
+    const { reader } = this.#remove(at)
     const trace = new TraceRecorder(exchange, reader, this.#settings())
     exchange.trace = trace
     trace.start()
+  }
+
+  /** Removes the watcher; a token is for one trace only. */
+  #remove(at: number): WaitingWatcher {
+    const [waiting] = this.#waiting.splice(at, 1) as [WaitingWatcher]
+    if (waiting.token === null) return waiting
+    this.#spentTokens.set(waiting.token, performance.now() + SPENT_TOKEN_MS)
+    for (const [token] of this.#spentTokens)
+      if (this.#spentTokens.size > MAX_SPENT_TOKENS) this.#spentTokens.delete(token)
+    return waiting
+  }
+
+  /** Removes a known token from the request and returns it while a watcher waits for it; otherwise null. */
+  #takeToken(request: RequestHead): string | null {
+    for (const [token, until] of this.#spentTokens)
+      if (until < performance.now()) this.#spentTokens.delete(token)
+    const token = request.get(TRACE_TOKEN_HEADER)
+    if (token === undefined) return null
+    const isAwaited = this.#waiting.some((waiting) => waiting.token === token)
+    if (!isAwaited && !this.#spentTokens.has(token)) return null
+    request.remove(TRACE_TOKEN_HEADER)
+    return isAwaited ? token : null
   }
 }
 
@@ -80,17 +146,17 @@ export type WatchDecision =
   /** The function that `open` returns ends the watch. */
   | { readonly kind: 'granted'; readonly open: (out: EventWriter) => () => void }
 
-/** Decides on a request to watch; `source` as below. */
-export type StartTrace = (source: string | null) => WatchDecision
+/** Decides on a request to watch. */
+export type StartTrace = (selector: TraceSelector) => WatchDecision
 
-/** `source` is an expression that selects the request; null for the next one. */
-export function startTrace(watchers: TraceWatchers, source: string | null): WatchDecision {
+export function startTrace(watchers: TraceWatchers, selector: TraceSelector): WatchDecision {
+  const { token } = selector
   try {
-    const filter = source === null ? null : compileExpression(source, 'trace')
+    const filter = checkTraceSelector(selector)
     if (watchers.isFull) return refuseWatch(503, watchers.refuse())
     const open = (out: EventWriter): (() => void) => {
       const stream = new TraceStream(out)
-      const remove = watchers.add(stream, filter)
+      const remove = watchers.add(stream, filter, token)
       // Other watchers were added between the decision and the stream.
       if (remove === null) out.end()
       return () => {
@@ -100,8 +166,23 @@ export function startTrace(watchers: TraceWatchers, source: string | null): Watc
     }
     return { kind: 'granted', open }
   } catch (error) {
+    if (!(error instanceof InvalidSelector)) throw error
+    return refuseWatch(400, error.message)
+  }
+}
+
+/** The message says what is wrong with a selector. */
+export class InvalidSelector extends Error {}
+
+/** Returns the compiled expression; throws `InvalidSelector`. */
+export function checkTraceSelector({ expression, token }: TraceSelector): Expression | null {
+  if (token !== null && !TOKEN.test(token))
+    throw new InvalidSelector('invalid token: expected 32 to 128 letters, digits, - or _')
+  try {
+    return expression === null ? null : compileExpression(expression, 'trace')
+  } catch (error) {
     if (!(error instanceof CelError)) throw error
-    return refuseWatch(400, `invalid expression: ${error.message}`)
+    throw new InvalidSelector(`invalid expression: ${error.message}`, { cause: error })
   }
 }
 

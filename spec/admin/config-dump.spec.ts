@@ -195,7 +195,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
     readinessAddr: 'off',
     logging: { level: 'warn,accept=debug', format: 'json' },
     sensitiveHeaders: ['x-mine'],
-    trace: { maxBodyBytes: 2_097_152, maxWatchers: 32 },
+    trace: { maxBodyBytes: 2_097_152, maxWatchers: 32, redactBodies: [] },
     maxBytesInFlight: 536_870_912,
     rateLimit: { maxKeys: 65_536 },
     ui: { maxReaders: 32 },

@@ -31,7 +31,7 @@ logging('a GET changes nothing, whatever its query', async () => {
   assert.is((await ask('GET /logging?level=trace')).text, 'current log level is info\n')
 })
 
-logging('adds to the current filter, which takes effect at once', async () => {
+logging('a level replaces the filter, which takes effect at once', async () => {
   const { log, ask } = await started('info')
   assert.not.ok(log.allows('trace', 'forward'))
   const { text } = await ask('POST /logging?level=warn,forward=trace')
@@ -39,8 +39,19 @@ logging('adds to the current filter, which takes effect at once', async () => {
   assert.ok(log.allows('trace', 'forward'))
   assert.not.ok(log.allows('info', 'request'))
   const next = await ask('POST /logging?level=mcp=off')
-  assert.is(next.text, 'current log level is warn,forward=trace,mcp=off\n')
+  assert.is(next.text, 'current log level is info,mcp=off\n')
   assert.not.ok(log.allows('error', 'mcp'))
+  assert.not.ok(log.allows('trace', 'forward'))
+  assert.is((await ask('POST /logging?level=debug')).text, 'current log level is debug\n')
+})
+
+logging('set changes some modules and keeps the others', async () => {
+  const { ask } = await started('warn,forward=trace')
+  const { text } = await ask('POST /logging?set=mcp=off,forward=debug')
+  assert.is(text, 'current log level is warn,forward=debug,mcp=off\n')
+  assert.is((await ask('POST /logging?set=loud')).status, 400)
+  const both = await ask('POST /logging?level=error&set=mcp=debug')
+  assert.is(both.text, 'current log level is error,mcp=debug\n')
 })
 
 logging('accepts levels in upper and lower case', async () => {

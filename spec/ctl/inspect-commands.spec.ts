@@ -115,7 +115,7 @@ inspect('reads and sets log levels', async () => {
   assert.is(set.stdout, 'current log level is debug\n')
   assert.equal(set.requests, ['POST /logging?level=info%2Cmcp%3Dtrace'])
   const modules = await run(script, 'log', '--set', 'mcp=trace', '--set', 'accept=off')
-  assert.equal(modules.requests, ['POST /logging?level=mcp%3Dtrace%2Caccept%3Doff'])
+  assert.equal(modules.requests, ['POST /logging?set=mcp%3Dtrace%2Caccept%3Doff'])
   const reset = await run(script, 'log', '--reset', '--level', 'warn')
   assert.equal(reset.requests, ['POST /logging?reset=true&level=warn'])
 })

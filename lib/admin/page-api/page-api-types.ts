@@ -268,7 +268,7 @@ export interface LiveEvents {
 export type LiveTopic = keyof LiveEvents
 
 /*
- * GET /api/trace?expression=<CEL>: like /debug/trace.
+ * GET /api/trace?expression=<CEL>&token=<token>: like /debug/trace.
  *
  * On the admin interface only:
  * POST /logging?level=<filter>: text.

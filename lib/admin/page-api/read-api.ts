@@ -6,6 +6,7 @@ import { ConfigPartFormatter } from '../../config/show.ts'
 import type { AdminAddresses } from '../../config/show.ts'
 import { startInterval } from '../../core/scheduling.ts'
 import type { StartInterval } from '../../core/scheduling.ts'
+import { readTraceSelector } from '../../trace/trace-watchers.ts'
 import type { StartTrace } from '../../trace/trace-watchers.ts'
 import { buildConfigView, formatConfigYaml } from './config-view.ts'
 import type { ShownConfig } from './config-view.ts'
@@ -188,7 +189,7 @@ function parseLineNumber(text: string | null): number {
 
 /** /api/trace, like /debug/trace. */
 export function createTraceResponse({ query }: UiRequest, watch: StartTrace): UiResponse {
-  const decision = watch(query.get('expression'))
+  const decision = watch(readTraceSelector(query))
   if (decision.kind === 'refused') return createErrorResponse(decision.status, decision.reason)
   return { kind: 'events', open: decision.open }
 }

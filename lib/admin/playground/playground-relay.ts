@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { errorMessageOf } from '../../core/errors.ts'
 import { isEventStream } from '../../text/sse-reader.ts'
+import { TRACE_TOKEN_HEADER } from '../../trace-view/trace-token.ts'
 import type { McpLocation } from '../page-api/mcp-locations.ts'
 import type { ApiProblem } from '../page-api/page-api-types.ts'
 import { destinationOf, isAllowedPath } from './listener-destination.ts'
@@ -24,7 +25,10 @@ const HEAD_TIMEOUT_MS = 120_000
 const IDLE_TIMEOUT_MS = 120_000
 
 /** Headers of an MCP client in addition to `mcp-…`. Other headers of the browser, such as cookies, are not forwarded. */
-const FORWARDED_HEADERS = ['content-type', 'accept', 'authorization', 'last-event-id']
+const FORWARDED_HEADERS = [
+  ...['content-type', 'accept', 'authorization', 'last-event-id'],
+  TRACE_TOKEN_HEADER,
+]
 const RETURNED_HEADERS = ['www-authenticate', 'mcp-session-id', 'mcp-protocol-version', 'allow']
 
 /** A browser must never show the response of a server as a page of the admin interface. */

@@ -18,8 +18,13 @@ export function abortWhenClosed(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-const SECONDS = { min: 1, max: 300, default: 10 } as const
-const FREQUENCY = { min: 1, max: 1000, default: 100 } as const
+/** The parameters of a CPU profile (§4.2). */
+const CPU_PARAMETERS = {
+  seconds: { min: 1, max: 300, default: 10 },
+  frequency: { min: 1, max: 1000, default: 100 },
+} as const
+
+type CpuParameter = keyof typeof CPU_PARAMETERS
 
 /** §4.2: CPU profiles exist on Linux only. */
 export function createPprofEndpoints(
@@ -35,12 +40,10 @@ export function createPprofEndpoints(
   return {
     '/debug/pprof/profile': {
       GET: async (_request, response, { searchParams }) => {
-        const profile = await source.cpu({
-          seconds: parseProfileSeconds(searchParams),
-          frequency: parseInRange(searchParams.get('frequency'), FREQUENCY),
-          signal: abortWhenClosed(response),
-        })
-        sendProfile(response, profile)
+        const numbers = parseCpuParameters(searchParams)
+        if (typeof numbers === 'string') return sendText(response, 400, numbers)
+        const signal = abortWhenClosed(response)
+        sendProfile(response, await source.cpu({ ...numbers, signal }))
       },
     },
     ...heap,
@@ -58,13 +61,22 @@ export function sendProfile(response: ServerResponse, profile: Buffer | null): v
   response.end(profile)
 }
 
-/** The duration of a CPU profile. */
-export function parseProfileSeconds(query: URLSearchParams): number {
-  return parseInRange(query.get('seconds'), SECONDS)
+/** Returns the parameters of a CPU profile, or what is wrong with one of them. */
+export function parseCpuParameters(query: URLSearchParams): Record<CpuParameter, number> | string {
+  const seconds = parseCpuParameter(query, 'seconds')
+  const frequency = parseCpuParameter(query, 'frequency')
+  if (typeof seconds === 'string') return seconds
+  return typeof frequency === 'string' ? frequency : { seconds, frequency }
 }
 
-/** A value out of range counts as missing (reference.md 7.1). */
-function parseInRange(text: string | null, range: typeof SECONDS | typeof FREQUENCY): number {
-  const value = text !== null && /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  return value >= range.min && value <= range.max ? value : range.default
+function parseCpuParameter(query: URLSearchParams, name: CpuParameter): number | string {
+  const { min, max, default: usual } = CPU_PARAMETERS[name]
+  const text = query.get(name)
+  if (text === null) return usual
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  return `invalid ${name}: got '${text.slice(0, MAX_SHOWN)}', expected a whole number from ${min} to ${max}`
 }
+
+/** Characters of an invalid value that its refusal repeats. */
+const MAX_SHOWN = 64

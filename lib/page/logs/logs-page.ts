@@ -314,7 +314,7 @@ function Form(props: { readonly modules: readonly string[]; readonly again: () =
   }
   const submit = (event: Event): void => {
     event.preventDefault()
-    send(`level=${encodeURIComponent(module === '' ? level : `${module}=${level}`)}`)
+    send(`set=${encodeURIComponent(module === '' ? level : `${module}=${level}`)}`)
   }
   const chosen = (event: Event): string => (event.target as HTMLSelectElement).value
   return html`

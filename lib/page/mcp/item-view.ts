@@ -2,6 +2,7 @@
 
 import type { McpBackendView } from '../../admin/page-api/page-api-types.ts'
 import { quoteForShell } from '../../trace-view/curl-command.ts'
+import { createTraceToken } from '../../trace-view/trace-token.ts'
 import { html, useEffect, useMemo, useRef } from '../page-view.ts'
 import type { VNode } from '../page-view.ts'
 import { useObservable } from '../observable.ts'
@@ -60,7 +61,7 @@ function readForm({ form, drafts, text }: FormState): FormResult {
 }
 
 export function ItemView(props: Props): VNode {
-  const { item, selected, backend, read } = props
+  const { item, selected, read } = props
   const state = useFormState(item, selected)
   const { form } = state
   const call = useObservable(selected.call)
@@ -92,7 +93,7 @@ export function ItemView(props: Props): VNode {
           <button
             type="button"
             disabled=${isRunning}
-            onClick=${() => ask((values) => void callTraced(selected, backend, values))}
+            onClick=${() => ask((values) => void callTraced(selected, values))}
           >
             Trace ${TRACE[item.kind]}
           </button>
@@ -218,15 +219,11 @@ function parseArguments(text: string): FormResult {
   }
 }
 
-async function callTraced(
-  selected: SelectedItem,
-  { path }: McpBackendView,
-  values: Members,
-): Promise<void> {
-  const expression = `request.method == "POST" && request.path == ${JSON.stringify(path)}`
+async function callTraced(selected: SelectedItem, values: Members): Promise<void> {
+  // Other clients may call the same server: only the request with this token is traced.
+  const token = createTraceToken()
   selected.traced.set({ state: 'arming' })
-  TRACER.expression.set(expression)
-  const armed = await TRACER.start(expression, 'once')
+  const armed = await TRACER.start('', 'once', token)
   const { value: watch } = TRACER.watch
   if (armed === 'refused') {
     const error = watch.state === 'failed' ? watch.error : 'another trace is in progress'
@@ -243,7 +240,7 @@ async function callTraced(
         : { state: 'failed', error: 'stopped' },
     )
   })
-  selected.run(values)
+  selected.run(values, token)
 }
 
 function TracedNote(props: { readonly selected: SelectedItem }): VNode {

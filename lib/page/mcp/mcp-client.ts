@@ -11,6 +11,7 @@ import type {
   JsonSchemaValidatorResult,
 } from '@modelcontextprotocol/sdk/validation/types.js'
 import { ZodError } from 'zod/v4'
+import { TRACE_TOKEN_HEADER } from '../../trace-view/trace-token.ts'
 import { HttpError, membersOf, RpcError, textOf } from './mcp-errors.ts'
 import type { Members } from './mcp-errors.ts'
 
@@ -35,6 +36,8 @@ export interface RequestOptions {
   /** Cancels the request, also at the server. */
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: CallProgress) => void
+  /** Marks the POST of this request for a trace. */
+  readonly traceToken?: string | undefined
 }
 
 export interface ClientOptions {
@@ -76,6 +79,7 @@ const RECONNECTION = {
 /** A request in progress, by its JSON-RPC id. */
 interface OpenRequest {
   readonly controller: AbortController
+  readonly headers: Readonly<Record<string, string>>
   readonly fail: (error: Error) => void
 }
 
@@ -189,7 +193,7 @@ export class McpClient {
   }
 
   async #request(method: string, params: Members, options: RequestOptions): Promise<Members> {
-    const { signal, onProgress } = options
+    const { signal, onProgress, traceToken } = options
     signal?.throwIfAborted()
     const asked = this.#client.request({ method, params: { ...params } }, ResultSchema, {
       timeout: REQUEST_TIMEOUT,
@@ -198,7 +202,10 @@ export class McpClient {
     })
     const id = this.#transport?.latestId ?? -1
     const controller = new AbortController()
-    const failed = new Promise<never>((_resolve, fail) => this.#open.set(id, { controller, fail }))
+    const headers = traceToken === undefined ? {} : { [TRACE_TOKEN_HEADER]: traceToken }
+    const failed = new Promise<never>(
+      (_resolve, fail) => void this.#open.set(id, { controller, headers, fail }),
+    )
     try {
       return await Promise.race([asked, failed])
     } catch (error) {
@@ -219,7 +226,7 @@ export class McpClient {
     const request = id === undefined ? undefined : this.#open.get(id)
     const signals = [init.signal, request?.controller.signal].filter((one) => one != null)
     const response = await this.#options.send(method, {
-      headers: Object.fromEntries(new Headers(init.headers)),
+      headers: { ...Object.fromEntries(new Headers(init.headers)), ...request?.headers },
       ...(body === undefined ? {} : { body }),
       ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
     })

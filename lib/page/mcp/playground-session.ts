@@ -75,7 +75,8 @@ export class SelectedItem {
     return isNew
   }
 
-  run(values: Members): void {
+  /** `traceToken` marks the request for a trace. */
+  run(values: Members, traceToken?: string): void {
     this.cancel()
     const own = new AbortController()
     this.#controller = own
@@ -90,7 +91,7 @@ export class SelectedItem {
     }
     const duration = (): number => performance.now() - since
     this.#client
-      .request(methodOf(this.item), paramsOf(this.item, values), { signal, onProgress })
+      .request(methodOf(this.item), paramsOf(this.item, values), { signal, onProgress, traceToken })
       .then(
         (result) => set({ state: 'done', result, duration: duration() }),
         (error: unknown) => {

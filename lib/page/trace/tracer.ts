@@ -133,15 +133,24 @@ export interface WatchHandlers {
 /** Rejects when the gateway refuses. */
 export type Open = (path: string, init: { readonly signal: AbortSignal }) => Promise<Response>
 
+/** Which request is traced. */
+export interface WantedRequest {
+  /** '' for any request. */
+  readonly expression: string
+  /** The token in the header of the request; '' for a request without one. */
+  readonly token: string
+}
+
 /** Resolves at the end of the trace; rejects when it was refused, interrupted or stopped. */
 export async function watchTrace(
-  expression: string,
+  { expression, token }: WantedRequest,
   owner: WatchHandlers,
   signal: AbortSignal,
   open: Open,
 ): Promise<void> {
-  const query = expression === '' ? '' : `?expression=${encodeURIComponent(expression)}`
-  const response = await open(`/api/trace${query}`, { signal })
+  const parts = Object.entries({ expression, token }).filter(([, value]) => value !== '')
+  const query = parts.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')
+  const response = await open(`/api/trace${query === '' ? '' : `?${query}`}`, { signal })
   owner.ready()
   let found: Step[] = []
   const reader = new EventStreamReader(({ kind, data }) => {
@@ -197,17 +206,19 @@ export class Tracer {
   }
 
   /** Resolves when requests are traced from now on, or the gateway refused. */
-  start(expression: string, mode: TraceMode): Promise<'ready' | 'refused'> {
+  start(expression: string, mode: TraceMode, token = ''): Promise<'ready' | 'refused'> {
     this.#running?.abort()
     const { signal } = (this.#running = new AbortController())
     this.selection.set(NO_SELECTION)
     this.mode.set(mode)
     this.watch.set({ state: 'opening' })
     return new Promise((resolve) => {
-      this.#follow(expression, mode, signal, () => resolve('ready')).catch((error: unknown) => {
-        resolve('refused')
-        if (!signal.aborted) this.watch.set({ state: 'failed', error: errorText(error) })
-      })
+      this.#follow({ expression, token }, mode, signal, () => resolve('ready')).catch(
+        (error: unknown) => {
+          resolve('refused')
+          if (!signal.aborted) this.watch.set({ state: 'failed', error: errorText(error) })
+        },
+      )
     })
   }
 
@@ -236,14 +247,14 @@ export class Tracer {
   }
 
   async #follow(
-    expression: string,
+    wanted: WantedRequest,
     mode: TraceMode,
     signal: AbortSignal,
     ready: () => void,
   ): Promise<void> {
     for (;;) {
       this.watch.set({ state: 'opening' })
-      const count = await this.#traceOne(expression, mode, signal, ready)
+      const count = await this.#traceOne(wanted, mode, signal, ready)
       if (signal.aborted) return
       if (count === 0) throw new Error(ENDED_EARLY)
       if (mode === 'once') return this.watch.set({ state: 'idle' })
@@ -253,7 +264,7 @@ export class Tracer {
 
   /** Resolves to the number of events. */
   async #traceOne(
-    expression: string,
+    wanted: WantedRequest,
     mode: TraceMode,
     signal: AbortSignal,
     ready: () => void,
@@ -272,7 +283,7 @@ export class Tracer {
       },
     }
     try {
-      await watchTrace(expression, owner, signal, this.#open)
+      await watchTrace(wanted, owner, signal, this.#open)
     } finally {
       if (id > 0) this.#end(id)
     }

@@ -312,7 +312,7 @@ export class AggregatedAdmin {
 }
 
 async function setWorkerLogLevel({ admin }: WorkerEndpoints, level: string): Promise<void> {
-  const path = `/logging?reset&level=${encodeURIComponent(level)}`
+  const path = `/logging?level=${encodeURIComponent(level)}`
   const { status } = await requestWorker(admin, { method: 'POST', path })
   if (status !== 200) throw new Error(`answered ${status}`)
 }

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import {
   abortWhenClosed,
   createPprofEndpoints,
-  parseProfileSeconds,
+  parseCpuParameters,
   sendProfile,
 } from '../../admin/pprof/profile-endpoints.ts'
 import type { ProfileSource } from '../../admin/pprof/profile-endpoints.ts'
@@ -55,9 +55,11 @@ export function createAggregatedProfileEndpoints(
       )
       if (targets.length === 0)
         return sendText(response, 404, describeUnknownWorker(worker, workers))
-      const ms = path.endsWith('/heap')
-        ? HEAP_MS
-        : parseProfileSeconds(searchParams) * 1_000 + GRACE_MS
+      const numbers = parseCpuParameters(searchParams)
+      const isHeap = path.endsWith('/heap')
+      if (!isHeap && typeof numbers === 'string') return sendText(response, 400, numbers)
+      const ms =
+        isHeap || typeof numbers === 'string' ? HEAP_MS : numbers.seconds * 1_000 + GRACE_MS
       const signal = abortWhenClosed(response)
       const workerRequest: WorkerRequest = { path: path + search, ms, signal }
       const take: TakeProfile = ({ admin }) => requestWorker(admin, workerRequest)

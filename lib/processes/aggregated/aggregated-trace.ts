@@ -4,12 +4,15 @@ import { request } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { RefusalCounter } from '../../core/refusal-counter.ts'
 import { workerNameOf } from '../../core/session-owner.ts'
-import { compileExpression } from '../../expressions/compile.ts'
-import { CelError } from '../../expressions/expression-errors.ts'
 import type { EventWriter } from '../../text/sse-output.ts'
 import { WholeEventBuffer } from '../../text/sse-reader.ts'
-import { refuseWatch } from '../../trace/trace-watchers.ts'
-import type { StartTrace } from '../../trace/trace-watchers.ts'
+import {
+  checkTraceSelector,
+  formatTraceSelector,
+  InvalidSelector,
+  refuseWatch,
+} from '../../trace/trace-watchers.ts'
+import type { StartTrace, TraceSelector } from '../../trace/trace-watchers.ts'
 import type { WorkerEndpoints } from '../worker-messages.ts'
 import type { WorkerSet } from './ask-workers.ts'
 
@@ -37,19 +40,19 @@ export class AggregatedTrace {
     return this.#waiting.size
   }
 
-  readonly watch: StartTrace = (source) => {
+  readonly watch: StartTrace = (selector) => {
     try {
-      if (source !== null) compileExpression(source, 'trace')
+      checkTraceSelector(selector)
     } catch (error) {
-      if (!(error instanceof CelError)) throw error
-      return refuseWatch(400, `invalid expression: ${error.message}`)
+      if (!(error instanceof InvalidSelector)) throw error
+      return refuseWatch(400, error.message)
     }
     if (this.count >= this.#maxWatchers) {
       this.#refusals.count('maxWatchers', this.#maxWatchers)
       const reason = `${this.count} wait already (config.trace.maxWatchers)`
       return refuseWatch(503, `too many watchers: ${reason}`)
     }
-    return { kind: 'granted', open: (out) => this.#begin(out, source) }
+    return { kind: 'granted', open: (out) => this.#begin(out, selector) }
   }
 
   /** A worker that starts while clients wait is watched, too. */
@@ -57,14 +60,14 @@ export class AggregatedTrace {
     for (const waiting of this.#waiting) waiting.addWorker(worker)
   }
 
-  #begin(out: EventWriter, source: string | null): () => void {
+  #begin(out: EventWriter, selector: TraceSelector): () => void {
     if (this.count >= this.#maxWatchers) {
       // Other clients were admitted after the check in `watch`.
       out.end()
       return () => {}
     }
     const found = (): void => void this.#waiting.delete(waiting)
-    const waiting = new TraceWatcher(this.#workers, source, out, found)
+    const waiting = new TraceWatcher(this.#workers, selector, out, found)
     this.#waiting.add(waiting)
     waiting.start()
     return () => {
@@ -76,7 +79,7 @@ export class AggregatedTrace {
 
 class TraceWatcher {
   readonly #workers: WorkerSet
-  readonly #source: string | null
+  readonly #selector: TraceSelector
   readonly #out: EventWriter
   readonly #onFound: () => void
   readonly #traces = new Map<string, WorkerTrace>()
@@ -87,9 +90,9 @@ class TraceWatcher {
   /** `asking`: not all workers watch yet. `passing`: one worker has a request, and its events are passed on. */
   #state: 'asking' | 'waiting' | 'passing' | 'over' = 'asking'
 
-  constructor(workers: WorkerSet, source: string | null, out: EventWriter, found: () => void) {
+  constructor(workers: WorkerSet, selector: TraceSelector, out: EventWriter, found: () => void) {
     this.#workers = workers
-    this.#source = source
+    this.#selector = selector
     this.#out = out
     this.#onFound = found
   }
@@ -105,7 +108,7 @@ class TraceWatcher {
   addWorker(worker: WorkerEndpoints): void {
     const key = workerNameOf(worker)
     if (this.#isOver || this.#traces.has(key) || !this.#workers.has(worker)) return
-    const trace = new WorkerTrace(worker.admin, this.#source, {
+    const trace = new WorkerTrace(worker.admin, this.#selector, {
       ready: () => this.#workerWatches(key),
       failed: () => this.#failed(worker),
       events: (text) => this.#events(trace, text),
@@ -203,8 +206,8 @@ class WorkerTrace {
   #response: IncomingMessage | null = null
   #state: 'asking' | 'watching' | 'tracing' | 'over' = 'asking'
 
-  constructor(socket: string, source: string | null, owner: WorkerTraceOwner) {
-    const query = source === null ? '' : `?expression=${encodeURIComponent(source)}`
+  constructor(socket: string, selector: TraceSelector, owner: WorkerTraceOwner) {
+    const query = formatTraceSelector(selector)
     this.#owner = owner
     this.#request = request({ socketPath: socket, path: `/debug/trace${query}`, agent: false })
     this.#request.on('error', () => this.#fail())

@@ -185,6 +185,7 @@ relay('nothing of the browser reaches the listener but what an MCP client says',
       'mcp-session-id: s',
       'mcp-protocol-version: 2025-06-18',
       'last-event-id: 7',
+      'x-gateway-trace: t',
       'content-length: 2',
       '',
       '{}',
@@ -193,7 +194,7 @@ relay('nothing of the browser reaches the listener but what an MCP client says',
   assert.match(await client.untilClosed(), /^HTTP\/1\.1 200 /)
   assert.equal(seen.flatMap((headers) => Object.keys(headers)).sort(), [
     ...['accept', 'authorization', 'connection', 'content-length', 'content-type', 'host'],
-    ...['last-event-id', 'mcp-protocol-version', 'mcp-session-id'],
+    ...['last-event-id', 'mcp-protocol-version', 'mcp-session-id', 'x-gateway-trace'],
   ])
   assert.is(seen[0]?.['connection'], 'close')
 })

@@ -126,6 +126,15 @@ client(
   },
 )
 
+client('the token of a trace marks the POST of that call only', async () => {
+  const server = new Server()
+  const one = await connected(server)
+  await deadline(one.request('ping', {}, { traceToken: 't' }), WAIT_MS, 'a ping')
+  await deadline(one.request('ping'), WAIT_MS, 'another ping')
+  const marks = server.sent.map(({ headers }) => headers['x-gateway-trace'])
+  assert.equal(marks, [undefined, undefined, undefined, 't', undefined])
+})
+
 client('a credential with a scheme is sent unchanged', async () => {
   const server = new Server()
   await connected(server, { token: 'Basic YTpi' })

@@ -17,7 +17,7 @@ interface Heard {
 }
 
 /** Watches what the server sends in these pieces. */
-async function watched(expression: string, pieces: readonly string[]): Promise<Heard> {
+async function watched(expression: string, pieces: readonly string[], token = ''): Promise<Heard> {
   const heard: Heard = { paths: [], told: [], texts: [] }
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -36,7 +36,7 @@ async function watched(expression: string, pieces: readonly string[]): Promise<H
     heard.paths.push(path)
     return Promise.resolve(new Response(body))
   }
-  const watching = watchTrace(expression, owner, new AbortController().signal, open)
+  const watching = watchTrace({ expression, token }, owner, new AbortController().signal, open)
   await deadline(watching, WAIT_MS, 'the end of the trace')
   return heard
 }
@@ -59,6 +59,8 @@ watch('traces any request, or those that match', async () => {
   assert.equal((await watched('a == "b&c"', [])).paths, [
     '/api/trace?expression=a%20%3D%3D%20%22b%26c%22',
   ])
+  assert.equal((await watched('', [], 'abc')).paths, ['/api/trace?token=abc'])
+  assert.equal((await watched('a', [], 'abc')).paths, ['/api/trace?expression=a&token=abc'])
 })
 
 watch(
@@ -73,7 +75,11 @@ watch('a refusal is reported with its reason', async () => {
   const open = (): Promise<Response> => Promise.reject(new Error('invalid expression'))
   const { signal } = new AbortController()
   try {
-    await deadline(watchTrace('1+', owner, signal, open), WAIT_MS, 'the refusal')
+    await deadline(
+      watchTrace({ expression: '1+', token: '' }, owner, signal, open),
+      WAIT_MS,
+      'the refusal',
+    )
     assert.unreachable()
   } catch (error) {
     assert.is((error as Error).message, 'invalid expression')

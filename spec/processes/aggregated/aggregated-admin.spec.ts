@@ -135,6 +135,8 @@ test('sets the log level of all workers, also of one that starts later', async (
   clients.aggregated.workerReady(three.endpoints)
   while (three.log.filter === three.log.initialFilter) await clients.admin('GET /logging')
   assert.is(formatLogFilter(three.log.filter), 'warn,mcp=debug')
+  await clients.admin('POST /logging?level=error')
+  for (const { log } of [one, two, three, clients]) assert.is(formatLogFilter(log.filter), 'error')
   assert.is((await clients.admin('POST /logging?reset')).status, 200)
   for (const { log } of [one, two, three, clients]) assert.is(formatLogFilter(log.filter), 'info')
   assert.is((await clients.admin('POST /logging?level=loud')).status, 400)

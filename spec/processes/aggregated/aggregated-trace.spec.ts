@@ -7,6 +7,7 @@ import type { TraceEvent } from '../../../lib/core/trace-events.ts'
 import type { TraceWatchers } from '../../../lib/trace/trace-watchers.ts'
 import { WorkerStage, startTwoWorkers, startAggregatedAdmin } from '../../support/worker-stage.ts'
 import type { AdminClients, TwoWorkers, Worker } from '../../support/worker-stage.ts'
+import { ask } from '../../support/ask.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RawClient } from '../../support/raw-client.ts'
@@ -87,6 +88,20 @@ trace('an expression selects the request in every worker', async () => {
   assert.match(text, '/b')
   assert.not.match(text, '/a"')
   assert.match((await all.admin('GET /debug/trace?expression=(')).text, /^invalid expression: /)
+})
+
+trace('a token selects the request in every worker', async () => {
+  const all = await scene()
+  const token = 'a'.repeat(32)
+  const client = await watch(all, `?token=${token}`)
+  await client.until(/: ready\n\n/)
+  await all.one.get('/a')
+  await all.two.get('/a')
+  await ask(all.two, 'GET /b HTTP/1.1', `x-gateway-trace: ${token}`)
+  const text = await client.untilClosed()
+  assert.match(text, '"path":"/b"')
+  assert.not.match(text, token)
+  assert.match((await all.admin('GET /debug/trace?token=short')).text, /^invalid token: /)
 })
 
 trace('a worker that starts while a client waits is watched, too', async () => {
