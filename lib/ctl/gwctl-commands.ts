@@ -203,7 +203,8 @@ const INSPECTION: readonly Command[] = [
       {
         name: 'set',
         value: 'module=level',
-        about: 'Set the level of one module; may be repeated',
+        about:
+          'Set the level of one module; may be repeated. An unknown module lists the known ones',
         repeats: true,
       },
       { name: 'reset', about: 'Go back to the level in the configuration' },
