@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // Replaces a program in dist/bin: runs its bundle with the code cache that V8 wrote during the build. With another
 // version of Node or other flags, V8 rejects the cache and compiles the bundle again.
 
@@ -17,7 +16,7 @@ interface Meta {
 
 type Program = (require: NodeJS.Require, metaOf: (path: string) => Meta) => void
 
-const file = new URL(import.meta.url.replace(/\.js$/, '.bundle.js'))
+const file = new URL(import.meta.url.replace(/\.main\.js$/, '.bundle.js'))
 
 /** The `import.meta` that a module of the bundle would have if it were loaded from dist/, by its path there. */
 function metaOf(path: string): Meta {

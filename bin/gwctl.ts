@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // gwctl: inspects a running gateway. Data goes to standard output, messages to standard error; it exits with 0 or 1.
 
 import { runCommandLine } from '../lib/ctl/command-line.ts'

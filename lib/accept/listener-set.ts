@@ -12,6 +12,7 @@ import type { GatewayConfig } from '../config/config-types.ts'
 import { errorMessageOf } from '../core/errors.ts'
 import type { ListenerCounts } from '../core/runtime-views.ts'
 import type { Log } from '../core/log.ts'
+import { describeListenError } from '../core/listening-sockets.ts'
 import type { OpenPort } from '../core/listening-sockets.ts'
 import type { DrainMode, ExchangeHandler } from '../core/types.ts'
 import { closeHandle } from '../core/socket-handle.ts'
@@ -158,7 +159,11 @@ export class ListenerSet {
         this.#log.write('warn', 'accept', 'cannot accept', ['bind', bind, 'error', message])
       },
     })
-    await listener.listen()
+    try {
+      await listener.listen()
+    } catch (error) {
+      throw nameConfigKey(error as NodeJS.ErrnoException, config)
+    }
     if (this.#state === 'draining') {
       void this.#drainListener(listener)
       throw new Error('the gateway is stopping')
@@ -221,6 +226,18 @@ function specifyListener(config: GatewayConfig, limits: PortLimits): ListenerSpe
     limits,
     certificates: certificates.length > 0 ? new ListenerCertificates(certificates) : null,
   }
+}
+
+/** Says which setting to change; keeps the code of the error. */
+function nameConfigKey(cause: NodeJS.ErrnoException, config: GatewayConfig): Error {
+  const { code } = cause
+  const { name, address, port, listeners } = config
+  // The listener of the section `mcp` or `llm` has the name of the section as its key.
+  const section = listeners[0]?.key === name ? name : `gateways.${name}`
+  const key = `${section}.${code === 'EADDRNOTAVAIL' ? 'address' : 'port'}`
+  const shown = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+  const message = `cannot listen on ${shown} (${key}): ${describeListenError(cause)}`
+  return Object.assign(new Error(message, { cause }), code === undefined ? {} : { code })
 }
 
 /** Whether one socket can serve both. */

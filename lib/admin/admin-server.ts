@@ -8,7 +8,7 @@ import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import type { AdminAddress, ProcessConfig } from '../config/config-types.ts'
 import { isLoopback } from '../core/addresses.ts'
-import { ListeningSockets } from '../core/listening-sockets.ts'
+import { describeListenError, ListeningSockets } from '../core/listening-sockets.ts'
 import type { OpenedPort, PortAddress, SocketPath } from '../core/listening-sockets.ts'
 import type { RefusalCounter } from '../core/refusal-counter.ts'
 import type { EndpointTable, FallbackHandler } from './endpoint-types.ts'
@@ -37,12 +37,6 @@ interface AdminBind {
   readonly exposure: AdminExposure
   /** A machine without this address does without it. */
   readonly isOptional: boolean
-}
-
-const LISTEN_ERROR_TEXTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'it is in use by another process',
-  EADDRNOTAVAIL: 'this machine has no such address',
-  EACCES: 'permission denied',
 }
 
 /** Admin requests are small and few; slow ones are cut. */
@@ -88,10 +82,10 @@ export class AdminServer {
         await this.#open(bind, (server) => sockets.open(server, listenAddress))
         labels.push(bind.label)
       } catch (error) {
-        const { code, message } = error as NodeJS.ErrnoException
+        const { code } = error as NodeJS.ErrnoException
         if (bind.isOptional && code !== 'EADDRINUSE') continue
         this.close()
-        const reason = LISTEN_ERROR_TEXTS[code ?? ''] ?? message
+        const reason = describeListenError(error as NodeJS.ErrnoException)
         const { name, setting } = this.#identity
         throw new Error(`cannot open ${name} (${setting}) on ${bind.label}: ${reason}`)
       }

@@ -34,6 +34,17 @@ export const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 type ListenAddress = PortAddress | SocketPath
 
+const LISTEN_ERROR_TEXTS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'it is in use by another process',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  EACCES: 'permission denied',
+}
+
+/** Why an address cannot be opened. */
+export function describeListenError({ code, message }: NodeJS.ErrnoException): string {
+  return LISTEN_ERROR_TEXTS[code ?? ''] ?? message
+}
+
 export class ListeningSockets {
   /** Descriptors not yet used, by listen key. */
   readonly #inherited: Map<string, number>

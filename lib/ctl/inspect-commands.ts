@@ -1,5 +1,6 @@
 // gwctl proxy log, tasks and memory: log levels, running work and memory usage of a gateway.
 
+import { LOG_MODULES } from '../core/log.ts'
 import { bytesText, timeText } from '../trace-view/amounts.ts'
 import {
   adminAddress,
@@ -37,12 +38,22 @@ function loggingPath(invocation: Invocation): string {
   for (const setting of moduleLevels)
     if (!MODULE_LEVEL.test(setting))
       throw new Error(`invalid --set ${setting}: expected module=level`)
+  refuseUnknownModules(moduleLevels)
   const query = [
     ...(hasOption(invocation, 'reset') ? ['reset=true'] : []),
     ...(level === undefined ? [] : [`level=${encodeURIComponent(level)}`]),
     ...(moduleLevels.length === 0 ? [] : [`set=${encodeURIComponent(moduleLevels.join(','))}`]),
   ]
   return query.length === 0 ? '/logging' : `/logging?${query.join('&')}`
+}
+
+/** The gateway also accepts module names of other programs, so that a mistyped one would have no effect. */
+function refuseUnknownModules(moduleLevels: readonly string[]): void {
+  const modules = moduleLevels.map((setting) => setting.slice(0, setting.indexOf('=')))
+  const known: ReadonlySet<string> = new Set(LOG_MODULES)
+  const unknown = modules.find((module) => !known.has(module.toLowerCase()))
+  if (unknown !== undefined)
+    throw new Error(`unknown module ${unknown}: the modules are ${LOG_MODULES.join(', ')}`)
 }
 
 export async function tasks(invocation: Invocation): Promise<void> {

@@ -1,5 +1,6 @@
 // The state of the trace screen, and how events and keys change it.
 
+import { labelOf, summaryOf } from '../trace-view/event-summary.ts'
 import { explain } from '../trace-view/explain-outcome.ts'
 import type { Explanation } from '../trace-view/explain-outcome.ts'
 import type { Step } from '../trace-view/trace-event.ts'
@@ -195,12 +196,17 @@ function pageHeight({ pane, size }: ScreenModel): number {
   return Math.max(1, (pane === 'events' ? list : details).height - 1)
 }
 
+/** What the list shows of an event, and its JSON. */
+function searchedText({ text, event }: Step): string {
+  return `${labelOf(event)} ${summaryOf(event)} ${text}`
+}
+
 /** Searches the events or the lines of the details, and continues at the other end. */
 function find(model: ScreenModel, by: 1 | -1, from: 'current' | 'after'): ScreenModel {
   const wanted = model.search.toLowerCase()
   if (wanted === '') return model
   const isList = model.pane === 'events'
-  const texts = isList ? model.steps.map(({ text }) => text) : model.details
+  const texts = isList ? model.steps.map(searchedText) : model.details
   const start = isList ? model.selected : model.scroll
   const first = from === 'current' ? 0 : 1
   for (let step = first; step < first + texts.length; step++) {

@@ -3,7 +3,7 @@
 import type { RuntimeView } from '../admin/page-api/page-api-types.ts'
 import { html, render, useEffect, useRef, useState } from './page-view.ts'
 import type { ComponentType, PageProps, VNode } from './page-view.ts'
-import { Badge } from './parts/elements.ts'
+import { Badge, Empty } from './parts/elements.ts'
 import { RUNTIME, useLive, useLoaded, useStored } from './server-data.ts'
 import type { LinkState } from './server-data.ts'
 import { Configuration } from './configuration/configuration-page.ts'
@@ -17,7 +17,7 @@ import { isRedirectTarget, SignedIn } from './mcp/sign-in.ts'
 
 export function App(): VNode {
   const address = usePageAddress()
-  const page = PAGES.find(({ path }) => path === address.path) ?? PAGES[0]!
+  const page = PAGES.find(({ path }) => path === address.path) ?? NOT_FOUND
   const isFirst = useRef(true)
   useEffect(() => {
     document.title = `${page.title} · gateway`
@@ -35,7 +35,7 @@ export function App(): VNode {
             <a
               key=${path}
               href=${`#/${path}`}
-              aria-current=${path === page.path ? 'page' : undefined}
+              aria-current=${path === address.path ? 'page' : undefined}
             >
               ${title}
             </a>
@@ -159,5 +159,16 @@ export const PAGES: readonly Page[] = [
   { path: 'logs', title: 'Logs', view: Logs },
   { path: 'config', title: 'Configuration', view: Configuration },
 ]
+
+/** For an address that no page has, such as one with a mistake or of another version. */
+const NOT_FOUND: Page = {
+  path: '?',
+  title: 'Page not found',
+  view: () => html`
+    <${Empty} title="There is no page at this address.">
+      <p>Choose a page in the menu, or open the <a href="#/">overview</a>.</p>
+    <//>
+  `,
+}
 
 render(html`<${isRedirectTarget() ? SignedIn : App} />`, document.getElementById('page')!)

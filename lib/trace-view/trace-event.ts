@@ -36,10 +36,17 @@ export function valueText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+/** Reported at the end of a stream; the time of the stream is that of the response body, which is recorded next. */
+const USAGE_TYPE = 'llmUsage'
+
 /** An event without a start is given the time since the previous event. */
 export function timingOf(steps: readonly Step[], at: number): Timing {
-  const { eventStart, eventEnd } = steps[at]!.event
-  const previousEnd = steps[at - 1]?.event.eventEnd ?? 0
+  const { eventStart, eventEnd, message } = steps[at]!.event
+  if (message.type === USAGE_TYPE && eventStart === null) return { from: eventEnd, to: eventEnd }
+  let previous = at - 1
+  if (message.type === 'bodySnapshot')
+    while (steps[previous]?.event.message.type === USAGE_TYPE) previous--
+  const previousEnd = steps[previous]?.event.eventEnd ?? 0
   return { from: Math.min(eventStart ?? previousEnd, eventEnd), to: eventEnd }
 }
 

@@ -155,7 +155,9 @@ ports(
         'two',
       ),
     )
-    assert.equal(problems, [`listen EADDRINUSE: address already in use 127.0.0.1:${taken}`])
+    assert.equal(problems, [
+      `cannot listen on 127.0.0.1:${taken} (gateways.taken.port): it is in use by another process`,
+    ])
     assert.is(await ask(free), 'ECONNREFUSED')
     client.send(GET)
     await client.until(/one$/)

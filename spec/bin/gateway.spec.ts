@@ -105,24 +105,32 @@ running('the quickstart answers the requests that it suggests', async () => {
   })
 })
 
-running('names the port in use, and exits even with another port open', async () => {
-  const holder = createServer()
-  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
-  const taken = (holder.address() as AddressInfo).port
-  const text = `gateways:
+running(
+  'names the port in use and its setting, and exits even with another port open',
+  async () => {
+    const holder = createServer()
+    await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
+    const taken = (holder.address() as AddressInfo).port
+    const text = `gateways:
   default: { port: ${await freePort()}, address: 127.0.0.1 }
   second: { port: ${taken}, address: 127.0.0.1 }
 ${DIRECT}`
-  try {
-    await withGateway(text, async (program) => {
-      assert.is(await program.exit(), 1)
-      const message = `listen EADDRINUSE: address already in use 127.0.0.1:${taken}`
-      assert.is(program.stderr, `Error: ${message}\n`)
-    })
-  } finally {
-    holder.close()
-  }
-})
+    try {
+      await withGateway(text, async (program) => {
+        assert.is(await program.exit(), 1)
+        const message = `cannot listen on 127.0.0.1:${taken} (gateways.second.port): it is in use by another process`
+        assert.is(program.stderr, `Error: ${message}\n`)
+      })
+      const section = `mcp: { port: ${taken}, address: 127.0.0.1, targets: [{ name: a, stdio: { cmd: a } }] }`
+      await withGateway(section, async (program) => {
+        assert.is(await program.exit(), 1)
+        assert.match(program.stderr, `(mcp.port): it is in use by another process`)
+      })
+    } finally {
+      holder.close()
+    }
+  },
+)
 
 running('waits on SIGINT for running requests; a second SIGINT ends it at once', async () => {
   await withHeldRequest(async (program) => {

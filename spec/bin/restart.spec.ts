@@ -168,7 +168,7 @@ restart('a successor with an invalid configuration leaves the old process servin
   await program.prints(/restart failed error="the successor exited with code 1"/)
   assert.match(
     program.stderr,
-    `Error: listen EADDRINUSE: address already in use 127.0.0.1:${taken}`,
+    `Error: cannot listen on 127.0.0.1:${taken} (gateways.third.port): it is in use`,
   )
   const load = new SteadyLoad([{ port, isSecure: false }], '/')
   await load.more(10)

@@ -259,7 +259,7 @@ routes: [{ policies: { directResponse: { status: 204 } } }]`
   const program = new Program('gateway', ['-c', text])
   stage.add({ close: () => program.kill() })
   assert.is(await program.exit(), 1)
-  const message = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`
+  const message = `cannot listen on 127.0.0.1:${port} (gateways.default.port): it is in use by another process`
   assert.is(program.stderr, `Error: ${message}\n`)
 })
 

@@ -127,6 +127,12 @@ inspect('refuses invalid log levels', async () => {
     const { stderr } = await run({}, 'log', '--set', setting)
     assert.is(stderr, `Error: invalid --set ${setting}: expected module=level\n`)
   }
+  const unknown = await run({}, 'log', '--set', 'mcp=debug', '--set', 'nope=debug')
+  assert.match(
+    unknown.stderr,
+    /^Error: unknown module nope: the modules are accept, .*, request\n$/,
+  )
+  assert.equal([unknown.code, unknown.requests], [1, []])
   const script: Script = {
     'POST /logging': (response) => void response.writeHead(400).end('Invalid level provided: x\n'),
   }

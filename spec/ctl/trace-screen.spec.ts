@@ -150,6 +150,31 @@ screen('searches the events and continues at the start', () => {
   assert.is(keys(found, 'N').selected, 10)
 })
 
+screen('finds an event by its type, as the list or the JSON calls it', () => {
+  const search = (text: string) => keys(sample(), '/', ...text, 'return')
+  const at = SAMPLE_LINES.findIndex((line) => line.includes('"backendCallResult"'))
+  assert.ok(at > 0)
+  assert.is(search('backendCallResult').selected, at)
+  assert.is(search('Backend'.concat('x')).notice, 'not found: Backendx')
+  const typed = keys(sample(), '/', ...'backend', 'space', ...'result', 'return')
+  assert.is(typed.selected, at)
+})
+
+screen('gives the time of a stream to the response body, not to the usage after it', () => {
+  const line = (type: string, eventEnd: number, more = {}): string =>
+    JSON.stringify({ eventStart: null, eventEnd, severity: 'info', message: { type, ...more } })
+  const model = sample(SMALL, [
+    line('responseSnapshot', 2_000, { stage: 'final response' }),
+    line('llmUsage', 902_000, { usage: { input: 1, output: 2 } }),
+    line('bodySnapshot', 902_100, { stage: 'response', body: '' }),
+    line('requestFinished', 902_200),
+  ])
+  const lines = shown(model)
+  assert.match(lines[3]!, /LLM Usage +0 µs/)
+  assert.match(lines[4]!, /Body Snapshot +900\.1 ms/)
+  assert.match(lines[5]!, /Request Done +100 µs/)
+})
+
 screen('searches the lines of the details', () => {
   const model = keys(sample(), 'down', 's', 'tab', '/', 'h', 'o', 's', 't', 'return')
   assert.is(model.details[model.scroll], '  host: api.example.com')

@@ -104,7 +104,7 @@ function useNow(): number {
 }
 
 const EXAMPLE = `rateLimit:
-  local: [{ requests: 100, unit: Minutes }]`
+  local: [{ requests: 100, unit: Minutes, key: source.address }]`
 
 function NoRules(): VNode {
   return html`
@@ -115,9 +115,9 @@ function NoRules(): VNode {
       </p>
       <pre class="example">${EXAMPLE}</pre>
       <p>
-        <code>tokens</code> counts LLM tokens instead; with a <code>key</code>, such as
-        ${' '}<code>source.address</code>, each client has as much for itself. What a rate limit
-        service counts (<code>remoteRateLimit</code>) is known there only.
+        Without <code>key</code>, all clients share the limit. <code>tokens</code> counts LLM tokens
+        instead of requests. What a rate limit service counts (<code>remoteRateLimit</code>) is
+        known there only.
       </p>
     <//>
   `

@@ -93,7 +93,7 @@ function Backends(
     return html`
       <${Empty} title="No MCP servers are configured">
         <p>A configuration such as this serves one at <code>/mcp</code>:</p>
-        <pre>${EXAMPLE}</pre>
+        <pre class="example">${EXAMPLE}</pre>
       <//>
     `
   return html`

@@ -124,6 +124,12 @@ overview(
     await world.stop()
     await visit.sees('.toast', 'Connection to the gateway lost.')
     await visit.sees('.status', 'offline')
+    // The usual width of a small laptop, where the message took the place of the menu.
+    await visit.page.setViewportSize({ width: 1280, height: 720 })
+    const menu = await visit.asks<[number, number]>(
+      `(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('.top nav'))`,
+    )
+    assert.ok(menu[0] <= menu[1], `menu of ${menu[0]} px in ${menu[1]} px`)
     await visit.sees('.requests tbody tr', '/hello')
     await world.startAgain()
     await visit.page.locator('.toast').waitFor({ state: 'detached' })
