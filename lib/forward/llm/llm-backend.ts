@@ -232,7 +232,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   }
 
   #estimateNow(): number {
-    return estimateInput(this.#prompt.size) + estimateOutput(this.#prompt)
+    return estimateInput(this.#prompt.textSize) + estimateOutput(this.#prompt)
   }
 
   #admit(choices: readonly ProviderChoice[]): void {

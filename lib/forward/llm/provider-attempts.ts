@@ -322,7 +322,7 @@ function parseRetryAfter(head: ResponseHead, now = Date.now()): number {
 
 // Estimates of what a request will cost are charged in advance, so that parallel requests cannot all use the last token.
 
-/** Above this, most of a body is likely an image, which costs far less than its bytes. */
+/** Above this, most of a body is likely data that costs far less than its bytes. */
 const MAX_INPUT_ESTIMATE = 32_768
 
 /** Few responses come near `max_tokens`: an eighth of it is charged in advance. */
@@ -334,8 +334,8 @@ export function estimateInput(bytes: number): number {
 }
 
 /** The estimate at the end of a request, from the bytes received; a body that could be read has no upper bound. */
-function guessInput({ isOpaque, received }: Pick<PromptBody, 'isOpaque' | 'received'>): number {
-  return isOpaque ? estimateInput(received) : guessTokens(received)
+function guessInput({ isOpaque, receivedText }: PromptBody): number {
+  return isOpaque ? estimateInput(receivedText) : guessTokens(receivedText)
 }
 
 export function estimateOutput({ maxTokens }: Pick<PromptFacts, 'maxTokens'>): number {

@@ -128,6 +128,37 @@ all('are counted by the headers of Bedrock and TGI where the body reports nothin
   }
 })
 
+const IMAGE = 'iVBORw0KGgo/'.repeat(500_000)
+
+all('are counted by their usage if one event has an image of several megabytes', async () => {
+  const usage = '"usage":{"input_tokens":50,"output_tokens":1100,"total_tokens":1150}'
+  const event = `data: {"type":"image_generation.completed","b64_json":"${IMAGE}",${usage}}\n\n`
+  for (const [path, sent] of [
+    ['/v1/images/generations', event],
+    [
+      '/v1/responses',
+      `data: {"type":"response.completed","response":{"output":["${IMAGE}"],${usage}}}\n\n`,
+    ],
+  ] as const) {
+    const answer = answers.events([Buffer.from(sent)])
+    const { gateway } = await staged(stage, { policies: tokens(BUDGET) }, answer)
+    const response = await post(gateway, '{"model":"m","stream":true}', { path })
+    assert.is(response.body.length, sent.length)
+    assert.is(BUDGET - remainingTokens(gateway), 1150, path)
+  }
+})
+
+all('are not estimated by the bytes of images, in prompts or responses', async () => {
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${IMAGE}` } }
+  const body = chatAsking({ messages: [{ role: 'user', content: [image] }] })
+  const answer = answers.json({ choices: [{ message: { content: 'hi', images: [image] } }] })
+  const { gateway } = await staged(stage, { policies: tokens(BUDGET) }, answer)
+  assert.is((await post(gateway, body)).status, 200)
+  const [line] = await gateway.logged(1)
+  assert.ok(Number(line!['gen_ai.usage.estimated']) > 0)
+  assert.ok(BUDGET - remainingTokens(gateway) < 200)
+})
+
 const CODINGS = { gzip: gzipSync, br: brotliCompressSync }
 
 all('are counted through a decoder when they are compressed, and forwarded unchanged', async () => {
