@@ -19,13 +19,13 @@ import type {
 import { send100Continue } from '../backend-attempt.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
 import {
+  chargeBasisOf,
   dialectOf,
-  isFreeOfCharge,
   isJsonFormat,
   isReadOnlyRequest,
   operationOf,
 } from './llm-formats.ts'
-import type { FormatTable } from './llm-formats.ts'
+import type { ChargeBasis, FormatTable } from './llm-formats.ts'
 import { findModelInPath, findModelInQuery } from './model-position.ts'
 import type { ModelInHead, ModelNaming } from './model-position.ts'
 import { isCompressedRequest, PromptBody } from './prompt/prompt.ts'
@@ -33,7 +33,7 @@ import type { PromptOptions } from './prompt/prompt.ts'
 import { estimateInput, estimateOutput, ProviderAttempts } from './provider-attempts.ts'
 import { findBestModelName } from './provider-catalogue.ts'
 import type { ProviderCatalogue, ProviderChoice } from './provider-catalogue.ts'
-import { supportsFormat } from './provider.ts'
+import { configuredPathOf, supportsFormat } from './provider.ts'
 
 export interface LlmSettings {
   readonly formats: FormatTable
@@ -96,6 +96,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   #mayChargeLate = false
   /** Tokens charged in advance. */
   #estimate = 0
+  #chargeBasis: ChargeBasis = 'size'
 
   constructor(settings: LlmSettings, exchange: Exchange, attempt: Attempt, format: LlmFormat) {
     this.#settings = settings
@@ -232,16 +233,18 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   }
 
   #estimateNow(): number {
+    if (this.#chargeBasis !== 'size') return 0
     return estimateInput(this.#prompt.textSize) + estimateOutput(this.#prompt)
   }
 
   #admit(choices: readonly ProviderChoice[]): void {
     const exchange = this.#exchange
+    this.#chargeBasis = this.#findChargeBasis(choices)
     this.#estimate = this.#estimateNow()
     // A retry of the route was admitted with the first attempt.
     if (!this.#settings.limitsTokens || exchange.forwarding.tokenCost !== null)
       return this.#callProviders(choices)
-    if (this.#isFree(choices)) {
+    if (this.#chargeBasis === 'free') {
       this.#mayChargeLate = this.#mayCallModel
       return this.#callProviders(choices)
     }
@@ -258,13 +261,21 @@ class LlmAdmission implements PromptOwner, CancellableCall {
       .catch((error: unknown) => this.#fail(toGatewayError(error)))
   }
 
-  /** Whether the request costs no tokens at any of the providers. */
-  #isFree(choices: readonly ProviderChoice[]): boolean {
-    const { method } = this.#exchange.request
-    return choices.every(({ candidate }) => {
-      const format = this.#settings.formats.formatSentTo(candidate.entry.pathOverride, this.#format)
-      return isFreeOfCharge(format, method, this.#attempt.body)
-    })
+  /** That of the provider that charges most. */
+  #findChargeBasis(choices: readonly ProviderChoice[]): ChargeBasis {
+    const { request } = this.#exchange
+    if (isReadOnlyRequest(request.method, this.#attempt.body)) return 'free'
+    const contentType = request.get('content-type') ?? ''
+    let basis: ChargeBasis = 'free'
+    for (const { candidate } of choices) {
+      const { entry } = candidate
+      const format = this.#settings.formats.formatSentTo(entry.pathOverride, this.#format)
+      const path = configuredPathOf(entry, this.#format) ?? request.path
+      const one = chargeBasisOf(format, path, contentType)
+      if (one === 'size') return one
+      if (one === 'report') basis = one
+    }
+    return basis
   }
 
   /** The rest of the body is not read, so the connection closes after the response, which announces it. */
@@ -292,6 +303,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
       format: this.#format,
       formats,
       mayChargeLate: this.#mayChargeLate,
+      chargeBasis: this.#chargeBasis,
       modelInHead: this.#modelInHead,
       prompt: this.#prompt,
       facts: this.#facts,

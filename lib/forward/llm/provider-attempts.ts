@@ -7,7 +7,7 @@ import type { GatewayError } from '../../core/errors.ts'
 import { NO_COST } from '../../core/exchange.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import type { LlmFacts } from '../../core/facts.ts'
-import type { ResponseHead } from '../../core/head.ts'
+import type { RequestHead, ResponseHead } from '../../core/head.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
 import type { Attempt, Body, Reply, TokenCost } from '../../core/types.ts'
 import { TappedBody } from '../../http/tapped-body.ts'
@@ -15,7 +15,7 @@ import { isEventStream } from '../../text/sse-reader.ts'
 import { saveRequestState } from '../retry.ts'
 import type { BodyEdits, PromptFacts } from './llm-call-types.ts'
 import { essenceOf, isJsonFormat, isJsonType, needsUsageOption } from './llm-formats.ts'
-import type { FormatTable } from './llm-formats.ts'
+import type { ChargeBasis, FormatTable } from './llm-formats.ts'
 import { findModelInPath } from './model-position.ts'
 import type { ModelInHead, PathAndQuery } from './model-position.ts'
 import { PeekedBody } from './peeked-body.ts'
@@ -28,7 +28,7 @@ import { decodeContent } from './usage/decoded-body.ts'
 import { createResponseWatch, isUnspecificType } from './usage/response-watch.ts'
 import { UsageFilter } from './usage/usage-filter.ts'
 import { UsageSettlement } from './usage/usage-settlement.ts'
-import { contentCodingOf } from './usage/watch-compressed.ts'
+import { contentCodingOf, keepDecodableCodings } from './usage/watch-compressed.ts'
 
 /** After these, the next provider is called. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
@@ -46,6 +46,7 @@ export interface ProviderAttemptPlan {
   readonly formats: FormatTable
   /** The request passed as free; a cost that its response reports is charged late. */
   readonly mayChargeLate: boolean
+  readonly chargeBasis: ChargeBasis
   /** The model of path or query; null where the body names it. */
   readonly modelInHead: ModelInHead | null
   /** `plain`: a host with other requests too, not only LLM requests. */
@@ -110,8 +111,7 @@ export class ProviderAttempts implements Attempt {
     })
     const body = prompt.createAttemptBody(this.#createEdits(this.#choice, request))
     this.#body = body
-    // The added usage chunk could not be removed from a compressed stream.
-    if (body.mayAskForUsage) request.remove('accept-encoding')
+    limitCodings(request, body)
     facts.provider = candidate.entry.name
     exchange.forwarding.endpoint = candidate.backend.endpoint
     // From here the request may cost tokens, even if the client leaves before the response.
@@ -216,9 +216,10 @@ export class ProviderAttempts implements Attempt {
     })
   }
 
-  /** Estimated input tokens, for a provider that reports none; null if the request is not an LLM request. */
+  /** Estimated input tokens, for a provider that reports none; null if the request is no prompt. */
   get #estimatedInput(): number | null {
-    const { format, prompt, modelInHead, host } = this.#plan
+    const { format, prompt, modelInHead, host, chargeBasis } = this.#plan
+    if (chargeBasis !== 'size') return null
     const isPrompt =
       host === 'provider' || isJsonFormat(format) || modelInHead !== null || prompt.model !== null
     return isPrompt ? guessInput(prompt) : null
@@ -274,6 +275,15 @@ export class ProviderAttempts implements Attempt {
       model === null ? NO_MEMBERS : setModelMember(NO_MEMBERS, modelInHead.bodyNameOf(model))
     return { set: overrides, replace, defaults, usage }
   }
+}
+
+/** Asks only for codings in which the usage can be read, and for none where a usage chunk has to be removed. */
+function limitCodings(request: RequestHead, body: AttemptBody): void {
+  const accepted = request.getAll('accept-encoding').join(', ')
+  if (accepted === '') return
+  const kept = body.mayAskForUsage ? '' : keepDecodableCodings(accepted)
+  if (kept === '') request.remove('accept-encoding')
+  else if (kept !== accepted) request.set('accept-encoding', kept)
 }
 
 type BodyMembers = ReadonlyMap<string, string>
