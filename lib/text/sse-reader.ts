@@ -10,6 +10,9 @@ export interface EventReaderOwner {
   retry(ms: number): void
   /** The data of an event, or another field, exceeds the bound; that event, or all events after it, are dropped. */
   tooLong(name: string): void
+  /** In mode `skip`: the data of that event in pieces, which are valid only during the call, and its end. */
+  longData?(bytes: Buffer, from: number, to: number): void
+  longEnd?(): void
 }
 
 /** What follows an event over the bound: no events, or the events after it. */
@@ -134,8 +137,12 @@ export class EventReader {
     const from = this.#at
     this.#at = lineEnd(this.#bytes, from, this.#to)
     const buffer = this.#code === DATA ? this.#data : this.#value
-    if (!this.#fits(buffer, this.#at - from)) return this.#overflow()
-    buffer.append(this.#bytes, from, this.#at)
+    if (this.#event === 'whole' && !this.#fits(buffer, this.#at - from)) {
+      const next = this.#overflow('value')
+      if (next !== 'value') return next
+    }
+    if (this.#event === 'skipped') this.#owner.longData!(this.#bytes, from, this.#at)
+    else buffer.append(this.#bytes, from, this.#at)
     return this.#at === this.#to ? 'value' : 'end'
   }
 
@@ -161,11 +168,21 @@ export class EventReader {
   /** The field name is complete: continues with the value if the field is known. */
   #startField<Next extends EventReaderState>(next: Next): Next | 'ignored' | 'stopped' {
     const code = this.#code
-    if (this.#event === 'skipped') return 'ignored'
+    if (this.#event === 'skipped') return this.#passNewline(next)
     if (code !== DATA) return code === EVENT || code === ID || code === RETRY ? next : 'ignored'
     if (this.#lines++ === 0) return next
-    if (!this.#fits(this.#data, NEWLINE.length)) return this.#overflow()
+    if (!this.#fits(this.#data, NEWLINE.length)) {
+      const after = this.#overflow(next)
+      return after === next ? this.#passNewline(next) : after
+    }
     this.#data.append(NEWLINE, 0, NEWLINE.length)
+    return next
+  }
+
+  /** Starts another data field of an event over the bound. */
+  #passNewline<Next extends EventReaderState>(next: Next): Next | 'ignored' {
+    if (this.#code !== DATA || this.#owner.longData === undefined) return 'ignored'
+    if (this.#lines++ > 0) this.#owner.longData(NEWLINE, 0, NEWLINE.length)
     return next
   }
 
@@ -180,24 +197,29 @@ export class EventReader {
   }
 
   #dispatch(): void {
-    const [name, lines] = [this.#name, this.#event === 'whole' ? this.#lines : 0]
+    const isLong = this.#event === 'skipped'
+    const [name, lines] = [this.#name, isLong ? 0 : this.#lines]
     this.#name = ''
     this.#lines = 0
     this.#event = 'whole'
-    if (lines > 0) this.#owner.event(name, this.#data.take(), this.#id)
+    if (isLong) this.#owner.longEnd?.()
+    else if (lines > 0) this.#owner.event(name, this.#data.take(), this.#id)
   }
 
   #fits(buffer: ByteBuffer, more: number): boolean {
     return buffer.length + more <= this.#maxBytes
   }
 
-  #overflow(): 'ignored' | 'stopped' {
-    this.#data.take()
+  /** Continues with `next` if the owner takes the data of the event in pieces. */
+  #overflow<Next extends EventReaderState>(next: Next): Next | 'ignored' | 'stopped' {
+    const held = this.#data.take()
     this.#value.take()
     this.#owner.tooLong(this.#name)
     if (this.#overlong === 'stop') return 'stopped'
     this.#event = 'skipped'
-    return 'ignored'
+    if (this.#owner.longData === undefined) return 'ignored'
+    if (held.length > 0) this.#owner.longData(held, 0, held.length)
+    return this.#code === DATA ? next : 'ignored'
   }
 }
 

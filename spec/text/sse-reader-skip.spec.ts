@@ -55,6 +55,40 @@ skipping('reports and skips each event that is too long', () => {
   ])
 })
 
+/** The same with an owner that takes the data of such events in pieces. */
+function holdsPieces(wire: string, calls: string[]): void {
+  for (const end of ['\n', '\r\n', '\r'])
+    for (const chunks of splits(Buffer.from(wire.replaceAll('\n', end)))) {
+      const seen: string[] = []
+      let long = ''
+      const owner = {
+        event: (name: string, data: Buffer) => void seen.push(`${name}=${data.toString()}`),
+        retry: () => {},
+        tooLong: (name: string) => void seen.push(`too long: ${name}`),
+        longData: (bytes: Buffer, from: number, to: number) =>
+          void (long += bytes.toString('latin1', from, to)),
+        longEnd: () => {
+          seen.push(`long=${long}`)
+          long = ''
+        },
+      }
+      const reader = new EventReader(owner, 5, 'skip')
+      for (const chunk of chunks) reader.write(chunk, 0, chunk.length)
+      assert.equal(seen, calls, JSON.stringify([wire, chunks[0]?.length]))
+    }
+}
+
+skipping('passes the data of an event over the bound in pieces to an owner that takes them', () => {
+  holdsPieces('event: x\ndata: 123456\n\ndata: a\n\n', ['too long: x', 'long=123456', '=a'])
+  holdsPieces('data: 123\ndata: 456\n: c\nid: 1\ndata:7\ndata\n\n', [
+    'too long: ',
+    'long=123\n456\n7\n',
+  ])
+  holdsPieces('data: 12345\ndata: 6\n\n', ['too long: ', 'long=12345\n6'])
+  holdsPieces('data: 1\nevent: 123456\ndata: 2\n\n', ['too long: ', 'long=1\n2'])
+  holdsPieces('event: 123456\ndata: 2\n\ndata: a\n\n', ['too long: ', 'long=2', '=a'])
+})
+
 skipping('is between two events only if no part of an event is held or skipped', () => {
   const between: string[] = []
   const quiet = (): void => {}

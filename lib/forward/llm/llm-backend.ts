@@ -20,13 +20,13 @@ import type {
 import { send100Continue } from '../backend-attempt.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
 import {
+  chargeBasisOf,
   dialectOf,
-  isFreeOfCharge,
   isJsonFormat,
   isReadOnlyRequest,
   operationOf,
 } from './llm-formats.ts'
-import type { FormatTable } from './llm-formats.ts'
+import type { ChargeBasis, FormatTable } from './llm-formats.ts'
 import { findModelInPath, findModelInQuery } from './model-position.ts'
 import type { ModelInHead, ModelNaming } from './model-position.ts'
 import { isCompressedRequest, PromptBody } from './prompt/prompt.ts'
@@ -34,7 +34,7 @@ import type { PromptOptions } from './prompt/prompt.ts'
 import { estimateCost, ProviderAttempts } from './provider-attempts.ts'
 import { findBestModelName } from './provider-catalogue.ts'
 import type { ProviderCatalogue, ProviderChoice } from './provider-catalogue.ts'
-import { supportsFormat } from './provider.ts'
+import { configuredPathOf, supportsFormat } from './provider.ts'
 
 export interface LlmSettings {
   readonly formats: FormatTable
@@ -96,6 +96,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   #mayChargeLate = false
   /** What was charged in advance; null before the admission. */
   #estimate: TokenEstimate | null = null
+  #chargeBasis: ChargeBasis = 'size'
 
   constructor(settings: LlmSettings, exchange: Exchange, attempt: Attempt, format: LlmFormat) {
     this.#settings = settings
@@ -175,7 +176,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     this.#updateFacts()
     const { charges } = this.#exchange.enforcement
     if (charges.length === 0 || this.#state !== 'calling') return
-    const [charged, estimate] = [this.#estimate, estimateCost(this.#prompt, this.#model)]
+    const [charged, estimate] = [this.#estimate, this.#estimateNow()]
     const isSame = charged?.input === estimate.input && charged.maxOutput === estimate.maxOutput
     if (isSame && charged.model === estimate.model) return
     this.#estimate = estimate
@@ -234,18 +235,25 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     if (stream !== null) this.#facts.streaming = stream
   }
 
+  #estimateNow(): TokenEstimate {
+    return this.#chargeBasis === 'size'
+      ? estimateCost(this.#prompt, this.#model)
+      : { model: this.#model, input: 0, output: 0, maxOutput: null }
+  }
+
   #admit(choices: readonly ProviderChoice[]): void {
     const exchange = this.#exchange
+    this.#chargeBasis = this.#findChargeBasis(choices)
     // A retry of the route was admitted with the first attempt.
     if (!this.#settings.limitsTokens || exchange.forwarding.tokenCost !== null)
       return this.#callProviders(choices)
-    if (this.#isFree(choices)) {
+    if (this.#chargeBasis === 'free') {
       this.#mayChargeLate = this.#mayCallModel
       return this.#callProviders(choices)
     }
     exchange.forwarding.tokenCost = NO_COST
     this.#state = 'admitting'
-    this.#estimate = estimateCost(this.#prompt, this.#model)
+    this.#estimate = this.#estimateNow()
     const verdict = exchange.handler.admit(exchange, this.#estimate)
     if (verdict === undefined) return this.#callProviders(choices)
     if (!(verdict instanceof Promise)) return this.#refuse(verdict)
@@ -257,13 +265,21 @@ class LlmAdmission implements PromptOwner, CancellableCall {
       .catch((error: unknown) => this.#fail(toGatewayError(error)))
   }
 
-  /** Whether the request costs no tokens at any of the providers. */
-  #isFree(choices: readonly ProviderChoice[]): boolean {
-    const { method } = this.#exchange.request
-    return choices.every(({ candidate }) => {
-      const format = this.#settings.formats.formatSentTo(candidate.entry.pathOverride, this.#format)
-      return isFreeOfCharge(format, method, this.#attempt.body)
-    })
+  /** That of the provider that charges most. */
+  #findChargeBasis(choices: readonly ProviderChoice[]): ChargeBasis {
+    const { request } = this.#exchange
+    if (isReadOnlyRequest(request.method, this.#attempt.body)) return 'free'
+    const contentType = request.get('content-type') ?? ''
+    let basis: ChargeBasis = 'free'
+    for (const { candidate } of choices) {
+      const { entry } = candidate
+      const format = this.#settings.formats.formatSentTo(entry.pathOverride, this.#format)
+      const path = configuredPathOf(entry, this.#format) ?? request.path
+      const one = chargeBasisOf(format, path, contentType)
+      if (one === 'size') return one
+      if (one === 'report') basis = one
+    }
+    return basis
   }
 
   /** The rest of the body is not read, so the connection closes after the response, which announces it. */
@@ -291,6 +307,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
       format: this.#format,
       formats,
       mayChargeLate: this.#mayChargeLate,
+      chargeBasis: this.#chargeBasis,
       modelInHead: this.#modelInHead,
       prompt: this.#prompt,
       facts: this.#facts,

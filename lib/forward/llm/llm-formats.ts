@@ -137,13 +137,27 @@ export function isReadOnlyRequest(method: string, { framing }: Pick<Body, 'frami
   return framing === 'none' && READ_ONLY_METHODS.has(method)
 }
 
-/** Whether a request costs no tokens. */
-export function isFreeOfCharge(
-  format: LlmFormat,
-  method: string,
-  body: Pick<Body, 'framing'>,
-): boolean {
-  return COUNTING_FORMATS.has(format) || isReadOnlyRequest(method, body)
+/** What a request costs before its response reports usage: by its size, nothing until then, or nothing at all. */
+export type ChargeBasis = 'size' | 'report' | 'free'
+
+/** Ends of paths that call no language model: files, moderations, and other ways to count tokens. */
+const FREE_PATH =
+  /\/(?:files|uploads(?:\/[^/]+\/(?:parts|complete|cancel))?|moderations|(?:chat_)?tokenize|detokenize|tokenize-text|responses\/input_tokens|count-tokens)$/
+
+/** Ends of paths whose requests are mostly a recording. */
+const AUDIO_PATH = /\/audio\/(?:transcriptions|translations)$/
+
+/** The size of such a request is that of a file, which says nothing about tokens. */
+const UPLOAD_TYPE = /^(?:multipart\/form-data|(?:audio|image|video)\/.+)$/
+
+/** `path` is that of the request to the provider. */
+export function chargeBasisOf(format: LlmFormat, path: string, contentType: string): ChargeBasis {
+  if (COUNTING_FORMATS.has(format)) return 'free'
+  if (format !== 'detect' && format !== 'passthrough') return 'size'
+  // A request must not become free because servers may read its path in another way.
+  const [reading = ''] = isUnambiguousPath(path) ? listPathReadings(path) : []
+  if (FREE_PATH.test(reading)) return 'free'
+  return AUDIO_PATH.test(reading) || UPLOAD_TYPE.test(essenceOf(contentType)) ? 'report' : 'size'
 }
 
 // Most servers accept a path in several spellings: percent-encoded, in upper case, with dot segments or with `;` parameters.

@@ -7,7 +7,7 @@ import type { GatewayError } from '../../core/errors.ts'
 import { NO_COST } from '../../core/exchange.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import type { LlmFacts } from '../../core/facts.ts'
-import type { ResponseHead } from '../../core/head.ts'
+import type { RequestHead, ResponseHead } from '../../core/head.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
 import type { Attempt, Body, Reply, TokenCost, TokenEstimate } from '../../core/types.ts'
 import { TappedBody } from '../../http/tapped-body.ts'
@@ -15,7 +15,7 @@ import { isEventStream } from '../../text/sse-reader.ts'
 import { saveRequestState } from '../retry.ts'
 import type { BodyEdits } from './llm-call-types.ts'
 import { essenceOf, isJsonFormat, isJsonType, needsUsageOption } from './llm-formats.ts'
-import type { FormatTable } from './llm-formats.ts'
+import type { ChargeBasis, FormatTable } from './llm-formats.ts'
 import { findModelInPath } from './model-position.ts'
 import type { ModelInHead, PathAndQuery } from './model-position.ts'
 import { PeekedBody } from './peeked-body.ts'
@@ -28,7 +28,7 @@ import { decodeContent } from './usage/decoded-body.ts'
 import { createResponseWatch, isUnspecificType } from './usage/response-watch.ts'
 import { UsageFilter } from './usage/usage-filter.ts'
 import { UsageSettlement } from './usage/usage-settlement.ts'
-import { contentCodingOf } from './usage/watch-compressed.ts'
+import { contentCodingOf, keepDecodableCodings } from './usage/watch-compressed.ts'
 
 /** After these, the next provider is called. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
@@ -46,6 +46,7 @@ export interface ProviderAttemptPlan {
   readonly formats: FormatTable
   /** The request passed as free; a cost that its response reports is charged late. */
   readonly mayChargeLate: boolean
+  readonly chargeBasis: ChargeBasis
   /** The model of path or query; null where the body names it. */
   readonly modelInHead: ModelInHead | null
   /** `plain`: a host with other requests too, not only LLM requests. */
@@ -110,8 +111,7 @@ export class ProviderAttempts implements Attempt {
     })
     const body = prompt.createAttemptBody(this.#createEdits(this.#choice, request))
     this.#body = body
-    // The added usage chunk could not be removed from a compressed stream.
-    if (body.mayAskForUsage) request.remove('accept-encoding')
+    limitCodings(request, body)
     facts.provider = candidate.entry.name
     exchange.forwarding.endpoint = candidate.backend.endpoint
     // From here the request may cost tokens, even if the client leaves before the response.
@@ -216,9 +216,10 @@ export class ProviderAttempts implements Attempt {
     })
   }
 
-  /** Estimated input tokens, for a provider that reports none; null if the request is not an LLM request. */
+  /** Estimated input tokens, for a provider that reports none; null if the request is no prompt. */
   get #estimatedInput(): number | null {
-    const { format, prompt, modelInHead, host } = this.#plan
+    const { format, prompt, modelInHead, host, chargeBasis } = this.#plan
+    if (chargeBasis !== 'size') return null
     const isPrompt =
       host === 'provider' || isJsonFormat(format) || modelInHead !== null || prompt.model !== null
     return isPrompt ? guessInput(prompt) : null
@@ -276,6 +277,15 @@ export class ProviderAttempts implements Attempt {
   }
 }
 
+/** Asks only for codings in which the usage can be read, and for none where a usage chunk has to be removed. */
+function limitCodings(request: RequestHead, body: AttemptBody): void {
+  const accepted = request.getAll('accept-encoding').join(', ')
+  if (accepted === '') return
+  const kept = body.mayAskForUsage ? '' : keepDecodableCodings(accepted)
+  if (kept === '') request.remove('accept-encoding')
+  else if (kept !== accepted) request.set('accept-encoding', kept)
+}
+
 type BodyMembers = ReadonlyMap<string, string>
 
 const NO_MEMBERS: BodyMembers = new Map()
@@ -322,7 +332,7 @@ function parseRetryAfter(head: ResponseHead, now = Date.now()): number {
 
 // Estimates of what a request will cost are charged in advance, so that parallel requests cannot all use the last token.
 
-/** Above this, most of a body is likely an image, which costs far less than its bytes. */
+/** Above this, most of a body is likely data that costs far less than its bytes. */
 const MAX_INPUT_ESTIMATE = 32_768
 
 /** Few responses come near `max_tokens`: an eighth of it is charged in advance. */
@@ -331,12 +341,12 @@ const MAX_OUTPUT_ESTIMATE = 4_096
 
 /** The estimate of a request for this model, from what is known of its body. */
 export function estimateCost(
-  { size, maxTokens }: Pick<PromptBody, 'size' | 'maxTokens'>,
+  { textSize, maxTokens }: Pick<PromptBody, 'textSize' | 'maxTokens'>,
   model: string | null,
 ): TokenEstimate {
   return {
     model,
-    input: estimateInput(size),
+    input: estimateInput(textSize),
     output: estimateOutput(maxTokens),
     maxOutput: maxTokens,
   }
@@ -347,8 +357,8 @@ function estimateInput(bytes: number): number {
 }
 
 /** The estimate at the end of a request, from the bytes received; a body that could be read has no upper bound. */
-function guessInput({ isOpaque, received }: Pick<PromptBody, 'isOpaque' | 'received'>): number {
-  return isOpaque ? estimateInput(received) : guessTokens(received)
+function guessInput({ isOpaque, receivedText }: PromptBody): number {
+  return isOpaque ? estimateInput(receivedText) : guessTokens(receivedText)
 }
 
 function estimateOutput(maxTokens: number | null): number {

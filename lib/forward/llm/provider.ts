@@ -63,21 +63,35 @@ interface ProviderPath {
 function buildProviderPath(entry: AiEntry, target: LlmRequestTarget): ProviderPath {
   const { provider, pathOverride, pathPrefix } = entry
   const { format, path } = target
-  if (pathOverride !== null) return { path: pathOverride, query: '' }
+  if (pathOverride === null && provider.kind === 'custom' && !supportsFormat(provider, format))
+    throw createUnsupportedError(entry.name, format, provider.formats)
+  const configured = configuredPathOf(entry, format)
+  if (configured !== null) return { path: configured, query: '' }
   const tail = pathTailOf(format, path)
-  if (provider.kind === 'custom') {
-    if (!supportsFormat(provider, format))
-      throw new GatewayError(
-        'LLM_REQUEST',
-        `failed to process LLM request: provider '${entry.name}' does not support ${format === 'detect' ? 'this path' : `'${format}'`}, only ${provider.formats.map(({ type }) => `'${type}'`).join(', ')}`,
-      )
-    const configured = provider.formats.find(({ type }) => type === format)
-    if (configured?.path != null) return { path: configured.path, query: '' }
-  }
   if (pathPrefix !== null) return { path: pathPrefix + tail, query: '' }
   // A configured host gets the path of the client.
   if (entry.endpoint !== null) return { path, query: '' }
   return buildNativePath(provider, target, tail)
+}
+
+function createUnsupportedError(
+  name: string,
+  format: LlmFormat,
+  supported: readonly { readonly type: LlmFormat }[],
+): GatewayError {
+  const asked = format === 'detect' ? 'this path' : `'${format}'`
+  const known = supported.map(({ type }) => `'${type}'`).join(', ')
+  const message = `provider '${name}' does not support ${asked}, only ${known}`
+  return new GatewayError('LLM_REQUEST', `failed to process LLM request: ${message}`)
+}
+
+/** The configured path that replaces the client's; null if there is none. */
+export function configuredPathOf(
+  { provider, pathOverride }: AiEntry,
+  format: LlmFormat,
+): string | null {
+  if (pathOverride !== null || provider.kind !== 'custom') return pathOverride
+  return provider.formats.find(({ type }) => type === format)?.path ?? null
 }
 
 const MOCK_FORMATS: readonly LlmFormat[] = [

@@ -135,7 +135,8 @@ class Load {
 
   async #admit(mix: Mix): Promise<Admitted | null> {
     const exchange = exchangeOf(requestOf('POST /v1/chat/completions HTTP/1.1', 'host: a'))
-    const reply = await this.meter.admit(exchange, estimateCost(mix, mix.model))
+    const { size: textSize, maxTokens, model } = mix
+    const reply = await this.meter.admit(exchange, estimateCost({ textSize, maxTokens }, model))
     return reply === undefined ? { exchange, mix } : null
   }
 

@@ -132,6 +132,20 @@ usage('is set in options where it is false', async () => {
   assert.is(backend.requests[0]!.text, body.replace(options, set))
 })
 
+usage('does not delay heartbeats', async () => {
+  const open = new LlmStream()
+  const { gateway } = await staged(stage, LIMITED, open.answer)
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${STREAMING.length}\r\n\r\n`)
+  client.send(STREAMING)
+  await open.opened()
+  await open.send(':\n')
+  await client.until(/\r\n:\n\r\n$/)
+  await open.send(EVENTS.join(''))
+  open.end()
+  assert.not.match(await client.until(/\r\n0\r\n\r\n$/), '"usage"')
+})
+
 usage('is not requested in other formats', async () => {
   const table: [policies: string, path: string, body: string][] = [
     ['', CHAT, STREAMING],

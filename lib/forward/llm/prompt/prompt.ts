@@ -10,6 +10,7 @@ import type { ByteBudget } from '../../../core/byte-budgets.ts'
 import { GatewayError } from '../../../core/errors.ts'
 import type { HeaderFields, RequestHead } from '../../../core/head.ts'
 import type { Body, BodyFraming, Outcome, Sink } from '../../../core/types.ts'
+import { EncodedByteCounter } from '../../../text/encoded-bytes.ts'
 import type { BodyEdits, PromptFacts, PromptOwner } from '../llm-call-types.ts'
 import { essenceOf, isJsonType } from '../llm-formats.ts'
 import { AttemptBody } from './attempt-body.ts'
@@ -63,6 +64,7 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
   #sourceState: 'open' | 'ended' | Outcome = 'open'
   #trailers: HeaderFields | null = null
   #receivedBytes = 0
+  readonly #encoded = new EncodedByteCounter()
   /** `knownCount` of the outline at the last call of the owner. */
   #reportedCount = 0
   #attemptBody: AttemptBody | null = null
@@ -114,9 +116,14 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     return Math.max(this.#length, this.#receivedBytes)
   }
 
-  /** Bytes received. */
-  get received(): number {
-    return this.#receivedBytes
+  /** The same without encoded data, such as images in base64, as far as it was received. */
+  get textSize(): number {
+    return this.size - this.#encoded.count
+  }
+
+  /** Bytes received, without encoded data. */
+  get receivedText(): number {
+    return this.#receivedBytes - this.#encoded.count
   }
 
   /** The body is kept from its first byte, for another attempt. */
@@ -211,7 +218,10 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     if (this.#state === 'over') return true
     const wasKept = this.#kept.length === this.#receivedBytes
     this.#receivedBytes += to - from
-    if (!this.isOpaque) this.#outline.write(bytes, from, to)
+    if (!this.isOpaque) {
+      this.#outline.write(bytes, from, to)
+      this.#encoded.add(bytes, from, to)
+    }
     if (this.#endsByFault()) return false
     if (this.#state === 'flowing') {
       if (wasKept) this.#keep(bytes, from, to)

@@ -2,10 +2,9 @@
 // Of large events only the watched members are parsed, so that each byte is read at most twice.
 
 import type { Outcome } from '../../../core/types.ts'
-import { NO_INTEREST } from '../../../text/json-members.ts'
-import type { RootMember } from '../../../text/json-members.ts'
-import { JsonPeek } from '../../../text/json-peek.ts'
+import { EncodedByteCounter } from '../../../text/encoded-bytes.ts'
 import type { InputCountMeaning, ObservedUsage, RawUsage } from '../llm-call-types.ts'
+import { MemberReader } from './member-reader.ts'
 import {
   mergeUsage,
   parseRootUsage,
@@ -17,23 +16,17 @@ import {
 import type { ParsedUsage } from './raw-usage.ts'
 import type { MemberTree, ResponseDialect } from './usage-dialects.ts'
 
-/** Of one member: a longer one is searched for watched members below it, or skipped if it has none. */
-export const MAX_WATCHED_MEMBER_BYTES = 65_536
-
 /** Up to this size, `JSON.parse` of everything is fastest, and no content can make it slow. */
 export const MAX_PARSED_BYTES = 16_384
-
-const OPEN_BRACE = 123
 
 /** `text` is `data` as latin1. */
 export function extractUsage(findings: UsageFindings, data: Buffer, text: string): void {
   if (!containsMarker(text, findings.markers)) return
-  const object =
-    data.length > MAX_PARSED_BYTES
-      ? readWatchedMembers(data, findings.memberTree)
-      : parseJsonSlice(data, 0, data.length)
-  findings.readObject(object)
-  findings.readEnding(readTextAt(object, ['type']) ?? '')
+  if (data.length <= MAX_PARSED_BYTES)
+    return findings.readEvent(parseJsonSlice(data, 0, data.length))
+  const reader = new MemberReader(findings.memberTree)
+  reader.write(data, 0, data.length)
+  findings.readEvent(reader.end())
 }
 
 /** null if the bytes are not JSON. */
@@ -44,34 +37,6 @@ export function parseJsonSlice(data: Buffer, from: number, to: number): unknown 
     // Another dialect, or truncated.
     return null
   }
-}
-
-/** null if the data is not a JSON object. */
-function readWatchedMembers(data: Buffer, tree: MemberTree): Record<string, unknown> | null {
-  let found: RootMember[] | null = []
-  const peek = new JsonPeek({
-    begin: (name) => (tree.has(name) ? 0 : NO_INTEREST),
-    member: (one) => found?.push(one),
-    closed: () => {},
-    fault: () => (found = null),
-  })
-  peek.write(data, 0, data.length)
-  peek.end()
-  return found === null
-    ? null
-    : Object.fromEntries(found.map((one) => readWatchedMember(data, one, tree)))
-}
-
-function readWatchedMember(
-  data: Buffer,
-  { name, from, to }: RootMember,
-  tree: MemberTree,
-): [string, unknown] {
-  if (to - from <= MAX_WATCHED_MEMBER_BYTES)
-    return [name, JSON.parse(data.toString('utf8', from, to))]
-  const inner = tree.get(name)!
-  const isSearched = inner.size > 0 && data[from] === OPEN_BRACE
-  return [name, isSearched ? readWatchedMembers(data.subarray(from, to), inner) : null]
 }
 
 /** What a watch measures from the bytes of a response. */
@@ -118,6 +83,12 @@ export class UsageFindings {
     this.#model ??= firstText(object, model)
     this.#tier ??= firstText(object, tier)
     if (count !== null) this.#countTokens = readCountAt(object, count) ?? this.#countTokens
+  }
+
+  /** Reads the same, and the `type` of an event. */
+  readEvent(object: unknown): void {
+    this.readObject(object)
+    this.readEnding(readTextAt(object, ['type']) ?? '')
   }
 
   /** `text` is the name of an event, or all of its data. */
@@ -199,6 +170,21 @@ const BYTES_PER_TOKEN = 4
 
 /** The size of an event with one token, with its names, ids and padding. */
 const USUAL_EVENT_BYTES = 512
+
+/** The size of a response for such an estimate: without encoded data, such as images in base64. */
+export class TextSize {
+  readonly #encoded = new EncodedByteCounter()
+  #received = 0
+
+  get bytes(): number {
+    return this.#received - this.#encoded.count
+  }
+
+  add(bytes: Buffer, from: number, to: number): void {
+    this.#received += to - from
+    this.#encoded.add(bytes, from, to)
+  }
+}
 
 /** Estimates the tokens of a text whose provider reports none. */
 export function guessTokens(bytes: number): number {

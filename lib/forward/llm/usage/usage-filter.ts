@@ -1,5 +1,6 @@
 // Removes the usage chunk from an event stream when the gateway asked for it and the client did not. All other bytes are
-// unchanged; an incomplete event is held until its end arrives, because only then it can be recognised.
+// unchanged; an incomplete event is held until its end arrives, because only then it can be recognised. Comments before it,
+// which some providers send as heartbeats, are not held.
 
 import { ByteBuffer } from '../../../text/byte-buffer.ts'
 import { EventReader } from '../../../text/sse-reader.ts'
@@ -17,6 +18,7 @@ type UsageFilterState = 'line' | 'text' | 'lf' | 'dropped'
 
 const LF = 10
 const CR = 13
+const COLON = 58
 const USAGE_MARKERS = ['usage"']
 const BLANK_LINE = Buffer.from('\n\n')
 
@@ -29,6 +31,10 @@ export class UsageFilter implements Body, Sink {
   #state: UsageFilterState = 'line'
   /** `passing`: the current event is too long to be held. */
   #event: 'held' | 'passing' = 'held'
+  /** Whether the current event has only comments so far. */
+  #content: 'comments' | 'fields' = 'comments'
+  /** The offset after the last comment before the fields of the current event; -1 if there is none in the current chunk. */
+  #commentEnd = -1
   readonly #held = new ByteBuffer()
   #hasRoom = true
 
@@ -91,6 +97,7 @@ export class UsageFilter implements Body, Sink {
     }
     let event = done
     let end = this.#eventEnd(bytes, event, to)
+    event = this.#skipComments(event)
     while (end >= 0) {
       if (this.#isUnwantedEvent(bytes, event, end)) {
         this.#forward(bytes, done, event)
@@ -99,21 +106,36 @@ export class UsageFilter implements Body, Sink {
       }
       event = end
       end = this.#eventEnd(bytes, event, to)
+      event = this.#skipComments(event)
     }
     this.#forward(bytes, done, this.#hold(bytes, event, to))
+  }
+
+  /** Returns where the current event starts after its comments, which are forwarded with all bytes before it. */
+  #skipComments(event: number): number {
+    if (this.#commentEnd < 0) return event
+    this.#forwardHeld()
+    this.#event = 'held'
+    return this.#commentEnd
   }
 
   /** The offset after the blank line that ends the current event; -1 if it has not arrived. */
   #eventEnd(bytes: Buffer, from: number, to: number): number {
     let state = this.#state
+    this.#commentEnd = -1
     for (let at = from; at < to; at++) {
       const byte = bytes[at]
       const endsCrlf = state === 'lf' && byte === LF
-      if (byte !== LF && byte !== CR) state = 'text'
-      else if (endsCrlf) state = 'line'
-      else if (state === 'text') state = byte === CR ? 'lf' : 'line'
-      else {
+      if (byte !== LF && byte !== CR) {
+        // At the start of a line: after the first field, comments are held with it.
+        if (state !== 'text' && byte !== COLON) this.#content = 'fields'
+        state = 'text'
+      } else if (endsCrlf || state === 'text') {
+        state = byte === CR ? 'lf' : 'line'
+        if (this.#content === 'comments') this.#commentEnd = at + 1
+      } else {
         this.#state = 'line'
+        this.#content = 'comments'
         const isCrlf = byte === CR && at + 1 < to && bytes[at + 1] === LF
         return isCrlf ? at + 2 : at + 1
       }

@@ -143,6 +143,19 @@ export function decoderFor(coding: string): DecoderFactory | null {
   return Object.hasOwn(DECODERS, coding) ? DECODERS[coding]! : null
 }
 
+/** An `accept-encoding` with nothing but codings that can be decoded. */
+const DECODABLE = new RegExp(
+  `^(?:\\s*(?:identity|${Object.keys(DECODERS).join('|')})\\s*(?:;[^,]*)?(?:,|$))*$`,
+  'i',
+)
+
+/** Removes the codings from an `accept-encoding` that could not be counted; '' if none is left. */
+export function keepDecodableCodings(accepted: string): string {
+  if (DECODABLE.test(accepted)) return accepted
+  const parts = accepted.split(',').map((part) => part.trim())
+  return parts.filter((part) => part !== '' && DECODABLE.test(part)).join(', ')
+}
+
 /** The coding of a response; `several` for nested codings, which have no decoder. */
 export function contentCodingOf(head: ResponseHead): string {
   const fields = head.getAll('content-encoding')

@@ -4,12 +4,19 @@
 import type { Outcome } from '../../../core/types.ts'
 import { EventReader } from '../../../text/sse-reader.ts'
 import type { ObservedUsage } from '../llm-call-types.ts'
-import { containsMarker, extractUsage, guessEventTokens, UsageFindings } from './extract-usage.ts'
+import {
+  containsMarker,
+  extractUsage,
+  guessEventTokens,
+  TextSize,
+  UsageFindings,
+} from './extract-usage.ts'
+import { MemberReader } from './member-reader.ts'
 import type { ResponseWatch } from './response-watch.ts'
 import type { ResponseDialect } from './usage-dialects.ts'
 
-/** The data of one event; a longer one is not read. */
-export const MAX_WATCHED_EVENT_BYTES = 4_194_304
+/** The data of one event; of a longer one only the watched members are kept. */
+export const MAX_WATCHED_EVENT_BYTES = 65_536
 
 const COLON = 58
 const BLANK_LINE = Buffer.from('\n\n')
@@ -20,7 +27,9 @@ export class EventWatch implements ResponseWatch {
   readonly #reader: EventReader
   readonly #now: () => number
   #events = 0
-  #bytes = 0
+  readonly #size = new TextSize()
+  /** Reads the current event if it is long. */
+  #longEvent: MemberReader | null = null
   #firstAt = 0
   #lastAt = 0
 
@@ -30,20 +39,23 @@ export class EventWatch implements ResponseWatch {
     const owner = {
       event: (name: string, data: Buffer) => this.#event(name, data),
       retry: () => {},
-      tooLong: (name: string) => this.#countEvent(name),
+      tooLong: (name: string) => this.#startLongEvent(name),
+      longData: (bytes: Buffer, from: number, to: number) =>
+        this.#longEvent?.write(bytes, from, to),
+      longEnd: () => this.#endLongEvent(),
     }
     this.#reader = new EventReader(owner, MAX_WATCHED_EVENT_BYTES, 'skip')
   }
 
   get observed(): ObservedUsage {
     const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
-    const outputGuess = guessEventTokens(this.#events, this.#bytes)
+    const outputGuess = guessEventTokens(this.#events, this.#size.bytes)
     return this.#findings.toObservedUsage({ outputGuess, firstAt, lastAt })
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
     this.#lastAt = this.#now()
-    this.#bytes += to - from
+    this.#size.add(bytes, from, to)
     if (!this.#isIrrelevant(bytes, from, to)) this.#reader.write(bytes, from, to)
   }
 
@@ -75,7 +87,16 @@ export class EventWatch implements ResponseWatch {
     extractUsage(this.#findings, data, text)
   }
 
-  /** All that is done for an event that is too long to be read. */
+  #startLongEvent(name: string): void {
+    this.#countEvent(name)
+    this.#longEvent = new MemberReader(this.#findings.memberTree)
+  }
+
+  #endLongEvent(): void {
+    this.#findings.readEvent(this.#longEvent?.end())
+    this.#longEvent = null
+  }
+
   #countEvent(name: string): void {
     if (this.#firstAt === 0) this.#firstAt = this.#lastAt
     this.#events++

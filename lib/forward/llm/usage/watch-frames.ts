@@ -5,7 +5,7 @@ import { ByteBuffer } from '../../../text/byte-buffer.ts'
 import type { Outcome } from '../../../core/types.ts'
 import type { ObservedUsage } from '../llm-call-types.ts'
 import type { ResponseDialect } from './usage-dialects.ts'
-import { extractUsage, guessEventTokens, UsageFindings } from './extract-usage.ts'
+import { extractUsage, guessEventTokens, TextSize, UsageFindings } from './extract-usage.ts'
 import type { ResponseWatch } from './response-watch.ts'
 
 /** A longer payload is not read. */
@@ -32,7 +32,8 @@ export class FrameWatch implements ResponseWatch {
   #remaining = PRELUDE_BYTES
   #payloadBytes = 0
   #frames = 0
-  #bytes = 0
+  /** Of the payloads, decoded where they wrap another object. */
+  readonly #size = new TextSize()
   #firstAt = 0
   #lastAt = 0
 
@@ -43,14 +44,13 @@ export class FrameWatch implements ResponseWatch {
 
   get observed(): ObservedUsage {
     const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
-    const outputGuess = guessEventTokens(this.#frames, this.#bytes)
+    const outputGuess = guessEventTokens(this.#frames, this.#size.bytes)
     return this.#findings.toObservedUsage({ outputGuess, firstAt, lastAt })
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
     this.#lastAt = this.#now()
     if (this.#firstAt === 0) this.#firstAt = this.#lastAt
-    this.#bytes += to - from
     let at = from
     while (at < to && this.#state !== 'broken') at = this.#consume(bytes, at, to)
   }
@@ -69,6 +69,7 @@ export class FrameWatch implements ResponseWatch {
     const end = Math.min(to, from + this.#remaining)
     const isRead = this.#state === 'payload' && this.#payloadBytes <= MAX_WATCHED_PAYLOAD_BYTES
     if (isRead || this.#state === 'prelude') this.#buffer.append(bytes, from, end)
+    else if (this.#state === 'payload') this.#size.add(bytes, from, end)
     this.#remaining -= end - from
     // Headers and payload may be empty.
     while (this.#remaining === 0 && this.#state !== 'broken')
@@ -105,8 +106,13 @@ export class FrameWatch implements ResponseWatch {
   #readPayload(payload: Buffer): void {
     const text = payload.latin1Slice()
     const [, wrapped] = WRAPPED.exec(text) ?? []
-    if (wrapped === undefined) return extractUsage(this.#findings, payload, text)
+    if (wrapped === undefined) return this.#readObject(payload, text)
     const inner = Buffer.from(wrapped, 'base64')
-    extractUsage(this.#findings, inner, inner.latin1Slice())
+    this.#readObject(inner, inner.latin1Slice())
+  }
+
+  #readObject(data: Buffer, text: string): void {
+    this.#size.add(data, 0, data.length)
+    extractUsage(this.#findings, data, text)
   }
 }

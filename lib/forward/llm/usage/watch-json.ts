@@ -11,10 +11,11 @@ import {
   guessEventTokens,
   guessTokens,
   MAX_PARSED_BYTES,
-  MAX_WATCHED_MEMBER_BYTES,
   parseJsonSlice,
+  TextSize,
   UsageFindings,
 } from './extract-usage.ts'
+import { MAX_WATCHED_MEMBER_BYTES } from './member-reader.ts'
 import type { ResponseWatch } from './response-watch.ts'
 
 const OPEN_BRACKET = 91
@@ -45,7 +46,7 @@ export class JsonWatch implements ResponseWatch {
   #closedAt = -1
   /** Objects that started. */
   #objects = 0
-  #bytes = 0
+  readonly #size = new TextSize()
   #firstAt = 0
   #lastAt = 0
 
@@ -63,14 +64,14 @@ export class JsonWatch implements ResponseWatch {
   /** Of several lines, each is an event of a stream. */
   get #outputGuess(): number {
     if (this.#root === 'object' && this.#objects > 1)
-      return guessEventTokens(this.#objects, this.#bytes)
-    return this.#dialect.content === 'text' ? guessTokens(this.#bytes) : 0
+      return guessEventTokens(this.#objects, this.#size.bytes)
+    return this.#dialect.content === 'text' ? guessTokens(this.#size.bytes) : 0
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
     this.#lastAt = this.#now()
     if (this.#firstAt === 0) this.#firstAt = this.#lastAt
-    this.#bytes += to - from
+    this.#size.add(bytes, from, to)
     const isBetween = this.#state === 'between' || this.#state === 'over'
     if (isBetween && this.#readWholeObject(bytes, from, to)) return
     let at = from

@@ -106,12 +106,12 @@ for (const [name, rewrite] of Object.entries(FRAMINGS))
     }
   })
 
-framing('skips an event of 5 MiB and finds the usage after it', () => {
+framing('reads past an event of 5 MiB and finds the usage after it', () => {
   const text = 'x'.repeat(5 * 1024 * 1024)
   assert.ok(text.length > MAX_WATCHED_EVENT_BYTES)
   for (const fixture of FIXTURES.filter(({ file }) => FILES.includes(file))) {
     const events = bytesOf(fixture.file).toString().split('\n\n')
-    const giant = `data: {"delta":"${text}","usage":{"prompt_tokens":1,"input_tokens":1}}`
+    const giant = `data: {"delta":{"text":"${text}","x":{"usage":{"prompt_tokens":1,"input_tokens":1}}}}`
     const wire = Buffer.from([events[0], giant, ...events.slice(1)].join('\n\n'))
     for (const size of [wire.length, 65_536, 1_460]) {
       const chunks = []

@@ -72,7 +72,7 @@ filter('does not change a stream without such a chunk', () => {
 })
 
 filter('removes it in every notation', () => {
-  holds(`${WORD}:c\nid: 4\nevent: x\n${USAGE}${DONE}`, WORD + DONE)
+  holds(`${WORD}id: 4\n:c\nevent: x\n${USAGE}${DONE}`, WORD + DONE)
   holds('data:{"usage":{},"choices":[]}\n\n', '')
   holds('data: {"choices":null,"usage":{"prompt_tokens":1}}\n\n', '')
   holds('data: {"id":"a","object":"chat.completion.chunk","usage":{"prompt_tokens":1}}\n\n', '')
@@ -111,6 +111,22 @@ filter('forwards complete events at once, in one write', () => {
     source.push(latin1(chunk))
     assert.is(sink.writes.length, writes)
   }
+})
+
+filter('forwards comments before an event at once, and keeps them if the event is removed', () => {
+  for (const heartbeat of [':\n', ': ping\n', ':\r\n', ':\r', ':\n:\n', ':\n\n']) {
+    const { source, sink } = filtered()
+    source.push(latin1(WORD))
+    source.push(latin1(heartbeat))
+    assert.is(sink.text, WORD + heartbeat)
+    source.push(latin1(`${heartbeat}data: {`))
+    assert.is(sink.text, WORD + heartbeat + heartbeat)
+  }
+  holds(`${WORD}:c\n: usage"\nid: 4\nevent: x\n${USAGE}${DONE}`, `${WORD}:c\n: usage"\n${DONE}`)
+  const { source, sink } = filtered()
+  source.push(latin1(': pi'))
+  source.push(latin1(`ng\n${USAGE.slice(0, 9)}`))
+  assert.is(sink.text, ': ping\n')
 })
 
 filter('forwards the events before and after the removed chunk at once', () => {
@@ -221,7 +237,12 @@ const PIECE = fc.constantFrom(
 /** The expected result, computed event by event on the whole text. */
 function modelOf(text: string): string {
   const events = text.match(/(?:[^\r\n]+(?:\r\n|\n|\r|$))*(?:\r\n|\n|\r|$)/g) ?? []
-  return events.filter((event) => !isExtra(event)).join('')
+  return events.map((event) => (isExtra(event) ? commentsOf(event) : event)).join('')
+}
+
+/** The comments before the first field of an event. */
+function commentsOf(event: string): string {
+  return /^(?::[^\r\n]*(?:\r\n|\n|\r))*/.exec(event)![0]
 }
 
 function isExtra(event: string): boolean {

@@ -10,6 +10,7 @@ import { computeLlmCost, llmFactsOf } from '../../../../lib/forward/llm/usage/us
 import {
   CompressedWatch,
   FREE_EXPANSION_BYTES,
+  keepDecodableCodings,
   MAX_DECODED_BYTES,
   MAX_UNDECODED_BYTES,
 } from '../../../../lib/forward/llm/usage/watch-compressed.ts'
@@ -252,6 +253,21 @@ decoded('ends once, and survives a watch that throws', async () => {
     return done(watch)
   })
   assert.equal([ends, faults], [['backend_reset'], ['a bug']])
+})
+
+decoded('is only asked for in codings that can be decoded', () => {
+  const zstd = createZstdDecompress === undefined ? '' : 'zstd'
+  const join = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
+  for (const [accepted, kept] of [
+    ['gzip, deflate, br', 'gzip, deflate, br'],
+    ['gzip,deflate;q=0.5 , identity;q=0', 'gzip,deflate;q=0.5 , identity;q=0'],
+    ['', ''],
+    ['gzip, deflate, br, zstd', join('gzip, deflate, br', zstd)],
+    ['zstd', zstd],
+    ['br;q=1.0, ZSTD;q=0.8, dcb, *;q=0.1', join('br;q=1.0', zstd && 'ZSTD;q=0.8')],
+    ['gzipped, *', ''],
+  ] as const)
+    assert.is(keepDecodableCodings(accepted), kept)
 })
 
 decoded.run()

@@ -17,10 +17,9 @@ const WORD = frameOf(
   '{"contentBlockIndex":0,"delta":{"text":"a \\"usage\\""}}',
 )
 const STOP = frameOf('messageStop', '{"stopReason":"end_turn"}')
-const METADATA = frameOf(
-  'metadata',
-  '{"metrics":{"latencyMs":9},"usage":{"inputTokens":30,"outputTokens":20,"totalTokens":50}}',
-)
+const USAGE =
+  '{"metrics":{"latencyMs":9},"usage":{"inputTokens":30,"outputTokens":20,"totalTokens":50}}'
+const METADATA = frameOf('metadata', USAGE)
 const CONVERSE = [frameOf('messageStart', '{"role":"assistant"}'), WORD, WORD, STOP, METADATA]
 
 function read(
@@ -82,10 +81,9 @@ frames('counts each frame of a truncated stream as a token', () => {
 })
 
 frames('skips a payload that is too long, and frames without a payload', () => {
-  const long = frameOf('contentBlockDelta', `{"delta":"${'x'.repeat(MAX_WATCHED_PAYLOAD_BYTES)}"}`)
-  const all = [frameOf('x', ''), long, METADATA]
-  const bytes = all.reduce((sum, frame) => sum + frame.length, 0)
-  const seen = read(all)
+  const payloads = ['', `{"delta":"${'a word '.repeat(MAX_WATCHED_PAYLOAD_BYTES / 4)}"}`, USAGE]
+  const bytes = payloads.join('').length
+  const seen = read(payloads.map((payload) => frameOf('x', payload)))
   assert.equal([seen.usage?.output, seen.outputGuess], [20, guessEventTokens(3, bytes)])
 })
 

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Outcome } from '../../../../lib/core/types.ts'
 import type { LlmFormat, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'
-import { MAX_WATCHED_MEMBER_BYTES } from '../../../../lib/forward/llm/usage/extract-usage.ts'
+import { MAX_WATCHED_MEMBER_BYTES } from '../../../../lib/forward/llm/usage/member-reader.ts'
 import { watched } from '../../../support/llm/watched.ts'
 import { splits } from '../../../support/splits.ts'
 
