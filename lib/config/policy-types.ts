@@ -66,7 +66,8 @@ export interface JwtAuthConfig {
 
 export interface ApiKeyConfig {
   readonly mode: AuthMode
-  readonly location: CredentialLocation
+  /** At least one; each may hold the key. */
+  readonly locations: readonly CredentialLocation[]
   readonly keys: readonly ApiKeyEntry[]
 }
 

@@ -29,6 +29,13 @@ import type { CheckContext } from './check-context.ts'
 import { parseHtpasswd } from '../htpasswd.ts'
 
 const BEARER: CredentialLocation = { kind: 'header', name: 'authorization', prefix: 'Bearer ' }
+/** Where the SDKs of OpenAI, Anthropic, Google and Azure send their key. */
+const SDK_KEY_LOCATIONS: readonly CredentialLocation[] = [
+  BEARER,
+  { kind: 'header', name: 'x-api-key', prefix: '' },
+  { kind: 'header', name: 'x-goog-api-key', prefix: '' },
+  { kind: 'header', name: 'api-key', prefix: '' },
+]
 const BASIC = { kind: 'header', name: 'authorization', prefix: 'Basic ' } as const
 const DEFAULT_LEEWAY_MS = 60_000
 
@@ -197,7 +204,8 @@ export function checkApiKey(
       )
     return { hash, metadata, allowedModels }
   })
-  return { mode: shape.mode, location: shape.location ?? BEARER, keys }
+  const locations = shape.location === undefined ? SDK_KEY_LOCATIONS : [shape.location]
+  return { mode: shape.mode, locations, keys }
 }
 
 function isReadableByCel(metadata: unknown): boolean {

@@ -10,7 +10,7 @@ import type {
   RoutePolicies,
   TransformationsConfig,
 } from '../config-types.ts'
-import type { AuthorizationConfig, CredentialLocation } from '../policy-types.ts'
+import type { ApiKeyConfig, AuthorizationConfig, CredentialLocation } from '../policy-types.ts'
 import type { CheckContext } from './check-context.ts'
 
 /** Identity variables of expressions, and the policies that set them. */
@@ -103,14 +103,21 @@ export function checkPolicyLevels(
   for (const name of ['jwtAuth', 'mcpAuthentication', 'apiKey', 'basicAuth'] as const) {
     const inner = policies[name]
     const outer = listener.policies[LISTENER_POLICY[name]]
-    if (inner === null || outer === null || !isSameLocation(inner.location, outer.location))
-      continue
+    if (inner === null || outer === null) continue
+    if (!isSameLocation(mainLocationOf(inner), mainLocationOf(outer))) continue
     context.problem(
       [...path, name],
       `got ${name} in addition to ${LISTENER_POLICY[name]} of ${listener.key}, expected one of them: both read the same credential`,
       'key',
     )
   }
+}
+
+/** A listener removes only keys that it knows, so further locations of a key do not conflict. */
+function mainLocationOf(
+  policy: { readonly location: CredentialLocation } | Pick<ApiKeyConfig, 'locations'>,
+): CredentialLocation {
+  return 'locations' in policy ? policy.locations[0]! : policy.location
 }
 
 function isSameLocation(a: CredentialLocation, b: CredentialLocation): boolean {

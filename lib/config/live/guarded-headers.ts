@@ -47,9 +47,8 @@ function addNames(names: Set<string>, policies: AnyPolicies): void {
   const { jwtAuth, basicAuth, apiKey, mcpAuthentication } = policies
   const { transformations, requestHeaderModifier: modifier, backendAuth } = policies
   const found = [
-    ...[jwtAuth, basicAuth, apiKey, mcpAuthentication].flatMap((policy) =>
-      headersReadBy(policy?.location),
-    ),
+    ...[jwtAuth, basicAuth, mcpAuthentication].flatMap((policy) => headersReadBy(policy?.location)),
+    ...(apiKey?.locations ?? []).flatMap(headersReadBy),
     ...headersComputedBy(transformations?.request),
     ...(modifier == null ? [] : [...modifier.add, ...modifier.set].map(([name]) => name)),
     ...(modifier?.remove ?? []),

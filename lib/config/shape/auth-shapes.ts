@@ -237,7 +237,11 @@ function apiKey<Default extends 'strict' | 'optional'>(preset: Default) {
   return z.strictObject({
     keys: z.array(apiKeyEntry).min(1).describe('Accepted keys.'),
     mode: mode(preset),
-    location: location.optional(),
+    location: location
+      .optional()
+      .describe(
+        'Location of the key; the default is any of `authorization: Bearer`, `x-api-key`, `x-goog-api-key` and `api-key`.',
+      ),
   })
 }
 

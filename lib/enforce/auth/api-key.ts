@@ -2,7 +2,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { jsonToCel } from '../../expressions/json-values.ts'
-import type { ApiKeyConfig } from '../../config/policy-types.ts'
+import type { ApiKeyConfig, CredentialLocation } from '../../config/policy-types.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import { buildTextReply } from '../../core/replies.ts'
 import type { Policy } from '../../core/types.ts'
@@ -19,7 +19,7 @@ interface KnownApiKey {
 /** A longer key is treated as unknown. */
 const MAX_KEY_LENGTH = 4_096
 
-export function createApiKeyPolicy({ mode, location, keys }: ApiKeyConfig): Policy {
+export function createApiKeyPolicy({ mode, locations, keys }: ApiKeyConfig): Policy {
   const known = keys.map(({ hash, metadata, allowedModels }) => ({
     hash: Buffer.from(hash, 'hex'),
     allowedModels: allowedModels ?? undefined,
@@ -29,24 +29,59 @@ export function createApiKeyPolicy({ mode, location, keys }: ApiKeyConfig): Poli
   return {
     kind: 'apiKey',
     request(exchange) {
-      const found = findCredential(exchange, location)
+      const found = findPresentedKey(exchange, locations, known)
       if (found.kind === 'none' && mode === 'strict')
         return rejectApiKey(exchange, 'missing', 'no API Key found')
-      const key = found.kind === 'one' ? findApiKey(known, found.value) : null
-      if (key === null || found.kind !== 'one') {
-        if (found.kind !== 'none' && mode !== 'permissive')
+      if (found.kind !== 'known') {
+        if (found.kind === 'unknown' && mode !== 'permissive')
           return rejectApiKey(exchange, 'invalid', 'invalid credentials')
         exchange.trace?.skipPolicy(`no known key, and mode is ${mode}`)
         return undefined
       }
-      const apiKeyHash = key.hash.toString('base64')
-      const { metadata, allowedModels } = key
+      const { hash, metadata, allowedModels } = found.key
+      const apiKeyHash = hash.toString('base64')
       exchange.addFacts({ apiKey: metadata, apiKeyHash, allowedModels })
-      removeCredential(exchange, location, found.value)
+      for (const { location, value } of found.places) removeCredential(exchange, location, value)
       exchange.trace?.notePolicy('key verified')
       return undefined
     },
   }
+}
+
+type PresentedKey =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'known'; readonly key: KnownApiKey; readonly places: readonly KeyPlace[] }
+
+interface KeyPlace {
+  readonly location: CredentialLocation
+  readonly value: string
+}
+
+/**
+ * Finds the known key that a request presents. A client may send a key for the backend in another location, so an unknown
+ * value next to a known key is left where it is. Two different known keys, or one location twice, are ambiguous.
+ */
+function findPresentedKey(
+  exchange: Exchange,
+  locations: readonly CredentialLocation[],
+  known: readonly KnownApiKey[],
+): PresentedKey {
+  let kind: 'none' | 'unknown' = 'none'
+  let presented: KnownApiKey | null = null
+  const places: KeyPlace[] = []
+  for (const location of locations) {
+    const found = findCredential(exchange, location)
+    if (found.kind === 'none') continue
+    if (found.kind === 'several') return { kind: 'unknown' }
+    kind = 'unknown'
+    const key = findApiKey(known, found.value)
+    if (key === null) continue
+    if (presented !== null && presented !== key) return { kind: 'unknown' }
+    presented = key
+    places.push({ location, value: found.value })
+  }
+  return presented === null ? { kind } : { kind: 'known', key: presented, places }
 }
 
 /** Compares all keys, so that the time does not depend on which key matches. */

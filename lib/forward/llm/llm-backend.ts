@@ -68,8 +68,9 @@ export class LlmBackend implements Backend {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
     const requested = formats.formatOf(request.path)
-    if (catalogue.models !== null && request.method === 'GET') {
-      const reply = createModelsReply(request, catalogue.models)
+    const models = request.method === 'GET' ? catalogue.listModels(exchange) : null
+    if (models !== null) {
+      const reply = createModelsReply(request, models)
       if (reply !== null) return attempt.answer(reply)
     }
     const format = formats.formatSentTo(catalogue.pathOverride, requested)

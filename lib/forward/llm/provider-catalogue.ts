@@ -25,8 +25,8 @@ export interface ProviderCatalogue {
   readonly edits: 'model' | 'nothing'
   /** The configured path that all providers share; null if there is none or they differ. */
   readonly pathOverride: string | null
-  /** The ids for `GET /models`; null if the provider answers that. */
-  readonly models: readonly string[] | null
+  /** The ids for `GET /models`; null if the provider answers that. With an API key, only models that the key may use. */
+  listModels(exchange: Exchange): readonly string[] | null
   /** Providers in the order of their calls. Throws the error for the client if there is none. */
   choose(model: string | null, exchange: Exchange): readonly ProviderChoice[]
 }
@@ -35,7 +35,6 @@ export interface ProviderCatalogue {
 export class AnyModelCatalogue implements ProviderCatalogue {
   readonly needs: 'model' | 'nothing'
   readonly edits: 'model' | 'nothing'
-  readonly models = null
   readonly pathOverride: string | null
   readonly #levels: readonly CandidateLevel[]
   readonly #aliases: ReadonlyMap<string, string>
@@ -50,6 +49,10 @@ export class AnyModelCatalogue implements ProviderCatalogue {
     const setsModel = levels.flat().some(({ candidate }) => candidate.entry.provider.model !== null)
     this.edits = this.#aliases.size > 0 || setsModel ? 'model' : 'nothing'
     this.needs = this.#aliases.size > 0 || levels.some(needsModelInPath) ? 'model' : 'nothing'
+  }
+
+  listModels(): null {
+    return null
   }
 
   choose(model: string | null): ProviderChoice[] {
@@ -101,7 +104,7 @@ export class ListedModelCatalogue implements ProviderCatalogue {
   readonly needs = 'model'
   readonly edits = 'model'
   readonly pathOverride = null
-  readonly models: readonly string[]
+  readonly #names: readonly string[]
   readonly #listed: ReadonlyMap<string, ListedModelEntry>
   readonly #virtual: ReadonlyMap<string, VirtualModelEntry>
 
@@ -110,7 +113,26 @@ export class ListedModelCatalogue implements ProviderCatalogue {
     this.#virtual = new Map(virtual.map((model) => [model.name, model]))
     const visible = listed.filter(({ visibility }) => visibility === 'public')
     const names = [...visible, ...virtual].map(({ name }) => name)
-    this.models = names.filter((name) => !name.includes('*'))
+    this.#names = names.filter((name) => !name.includes('*'))
+  }
+
+  listModels(exchange: Exchange): readonly string[] {
+    const { apiKey, allowedModels } = exchange.facts ?? {}
+    if (apiKey === undefined) return this.#names
+    return this.#names.filter(
+      (name) =>
+        (allowedModels === undefined || findBestModelName(allowedModels, name) !== undefined) &&
+        this.#isPermitted(name, exchange),
+    )
+  }
+
+  /** A virtual model can be used if one of its targets can. */
+  #isPermitted(name: string, exchange: Exchange): boolean {
+    const virtual = this.#virtual.get(name)
+    const listed = this.#listed.get(name)
+    if (virtual === undefined) return listed !== undefined && isModelPermitted(listed, exchange)
+    const { levels, conditions } = virtual
+    return [...levels.flat(), ...conditions].some(({ model }) => isModelPermitted(model, exchange))
   }
 
   choose(model: string | null, exchange: Exchange): ProviderChoice[] {

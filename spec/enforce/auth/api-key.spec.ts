@@ -41,6 +41,55 @@ keys('admit a request with a known key, and remove the key from it', () => {
   }
 })
 
+const SDK_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key']
+
+function sending(...fields: string[]) {
+  return exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', ...fields))
+}
+
+keys('are found where the SDK of each provider sends them', () => {
+  const policy = policyOf(`${KEYS}, mode: strict`)
+  for (const name of SDK_HEADERS) {
+    const exchange = sending(`${name}: plain`)
+    assert.is(replyOrPass(policy, exchange), undefined, name)
+    assert.is(exchange.facts?.apiKey?.get('user_id'), 'u1', name)
+    assert.is(exchange.request.get(name), undefined, name)
+    for (const fields of [[`${name}: wrong`], [`${name}: plain`, `${name}: plain`]])
+      assert.is(
+        contentOf(replyOf(policy, sending(...fields))),
+        'api key authentication failure: invalid credentials',
+        name,
+      )
+  }
+})
+
+keys('may be next to a key for the backend, which is left on the request', () => {
+  const policy = policyOf(`${KEYS}, mode: strict`)
+  const exchange = sending('authorization: Bearer plain', 'x-api-key: of-the-backend')
+  assert.is(replyOrPass(policy, exchange), undefined)
+  assert.is(exchange.request.get('authorization'), undefined)
+  assert.is(exchange.request.get('x-api-key'), 'of-the-backend')
+})
+
+keys('that are sent twice are both removed, and two different keys are rejected', () => {
+  const policy = policyOf(`${KEYS}, mode: strict`)
+  const same = sending('authorization: Bearer plain', 'x-api-key: plain')
+  assert.is(replyOrPass(policy, same), undefined)
+  assert.equal(
+    ['authorization', 'x-api-key'].map((name) => same.request.get(name)),
+    [undefined, undefined],
+  )
+  const two = sending('authorization: Bearer plain', 'x-api-key: bare')
+  assert.is(replyOf(policy, two).head.status, 401)
+})
+
+keys('are found only at the configured location', () => {
+  const policy = policyOf(`${KEYS}, mode: strict, location: { header: { name: x-mine } }`)
+  for (const name of SDK_HEADERS)
+    assert.is(replyOf(policy, sending(`${name}: plain`)).head.status, 401, name)
+  assert.is(replyOrPass(policy, sending('x-mine: plain')), undefined)
+})
+
 keys('are rejected when any part is wrong', () => {
   const policy = policyOf(`${KEYS}, mode: strict`)
   for (const key of ['', 'plai', 'plain ', 'Plain', 'plainx', HASH, `sha256:${HASH}`, 'user_id'])

@@ -15,7 +15,7 @@ const credentials = suite('credentials')
 function locationOf(written: string) {
   const policies = `apiKey: { keys: [{ key: k }], location: { ${written} } }`
   const text = routeText(`backends: [{ host: "a:1" }], policies: { ${policies} }`)
-  return firstListener(ungatedConfig(text)).routes[0]!.policies.apiKey!.location
+  return firstListener(ungatedConfig(text)).routes[0]!.policies.apiKey!.locations[0]!
 }
 
 const BEARER = locationOf('header: { name: Authorization, prefix: "Bearer " }')

@@ -6,6 +6,7 @@ import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
 import { aiRoute, chatAsking, post, staged } from '../../support/llm/asking.ts'
+import type { LlmResponse } from '../../support/llm/asking.ts'
 
 const models = suite('LLM models')
 const stage = new Stage()
@@ -89,6 +90,26 @@ models('are listed, except internal models and patterns', async () => {
   assert.is((await post(gateway, chatAsking({ model: 'hidden' }))).status, 404)
   assert.is((await post(gateway, chatAsking({ model: 'v' }))).status, 200)
   assert.is(backend.requests[0]!.json['model'], 'hidden')
+})
+
+models('are listed only if the API key may use them', async () => {
+  const rule = `authorization: { rules: ['apiKey.tier == "gold"'] }`
+  const allowed = 'allowedModels: [a, "sm*", v]'
+  const keys = `keys: [{ key: few, ${allowed} }, { key: all, metadata: { tier: gold } }, { key: plain }]`
+  const { gateway } = await llm(
+    `policies: { apiKey: { ${keys} } }, models: [{ name: a, $ }, { name: b, $ }, { name: small, $ }, { name: dear, $, ${rule} }], virtualModels: [{ name: v, routing: { weighted: { targets: [{ model: a }] } } }, { name: w, routing: { weighted: { targets: [{ model: dear }] } } }]`,
+  )
+  const get = (path: string, key: string): Promise<LlmResponse> =>
+    post(gateway, '', { path, method: 'GET', fields: { 'x-api-key': key } })
+  const list = async (key: string): Promise<string[]> => {
+    const { data } = JSON.parse((await get('/v1/models', key)).text) as { data: { id: string }[] }
+    return data.map(({ id }) => id).toSorted()
+  }
+  assert.equal(await list('few'), ['a', 'small', 'v'])
+  assert.equal(await list('all'), ['a', 'b', 'dear', 'small', 'v', 'w'])
+  assert.equal(await list('plain'), ['a', 'b', 'small', 'v'])
+  assert.is((await get('/v1/models/small', 'few')).status, 200)
+  assert.is((await get('/v1/models/b', 'few')).status, 404)
 })
 
 models('are refused to clients that may not use them', async () => {
