@@ -220,6 +220,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       responseIdleTimeout: '2m',
       maxConnections: 65536,
       maxConnectionsPerAddress: 16384,
+      headersWithUnderscores: 'drop',
       http1MaxHeaders: 128,
       http1IdleTimeout: '1m',
       http2MaxStreams: 9,

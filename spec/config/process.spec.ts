@@ -202,7 +202,7 @@ settings('set the limits of client connections', () => {
   const http =
     'maxHeadBytes: 1024, http1MaxHeaders: 10, maxBodyBytes: 9, headTimeout: 1s, bodyIdleTimeout: 2s, ' +
     'responseIdleTimeout: 3s, http1IdleTimeout: 4s, maxConnections: 5, ' +
-    'maxConnectionsPerAddress: 8, http2MaxStreams: 6'
+    'maxConnectionsPerAddress: 8, http2MaxStreams: 6, headersWithUnderscores: allow'
   const text = `${GATEWAY}frontendPolicies: { http: { ${http} }, tls: { handshakeTimeout: 7s } }`
   assert.equal(configOf(text).wire, {
     maxHeadBytes: 1024,
@@ -216,6 +216,7 @@ settings('set the limits of client connections', () => {
     maxConnectionsPerAddress: 8,
     maxStreams: 6,
     handshakeTimeout: 7000,
+    headersWithUnderscores: 'allow',
   })
 })
 

@@ -102,5 +102,6 @@ export function buildWireLimits(shape: FrontendShape): WireLimits {
     maxConnectionsPerAddress: http.maxConnectionsPerAddress ?? WIRE_LIMITS.maxConnectionsPerAddress,
     maxStreams: http.http2MaxStreams ?? WIRE_LIMITS.maxStreams,
     handshakeTimeout: tls.handshakeTimeout ?? WIRE_LIMITS.handshakeTimeout,
+    headersWithUnderscores: http.headersWithUnderscores ?? WIRE_LIMITS.headersWithUnderscores,
   }
 }

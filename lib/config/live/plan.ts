@@ -133,7 +133,7 @@ export function buildPlan(config: Config, shared: SharedResources, generation: n
     config,
     generation,
     loadedAt: new Date(),
-    limits: { ...config.wire, guardedNames: collectGuardedNames(config) },
+    limits: buildPortLimits(config),
     ports,
     origins,
     groups,
@@ -334,6 +334,13 @@ class Planner {
     this.origins.add(origin.key)
     return this.health.addPool(backend, this.#shared.pools.poolFor(origin))
   }
+}
+
+function buildPortLimits(config: Config): PortLimits {
+  const guardedNames = collectGuardedNames(config)
+  const isAllowed = config.wire.headersWithUnderscores === 'allow'
+  const dashed = [...guardedNames].map((name) => name.replaceAll('_', '-'))
+  return { ...config.wire, guardedNames, dashedNames: new Set(isAllowed ? [] : dashed) }
 }
 
 function backendFactsOf({ key: name, kind }: BackendConfig): BackendFacts {

@@ -347,6 +347,11 @@ export const FRONTEND = z
           'Maximum number of concurrent streams on an HTTP/2 connection.',
           COUNT,
         ),
+        headersWithUnderscores: z.enum(['drop', 'allow']).optional().meta({
+          description:
+            'Whether headers such as `x_user` are dropped if a policy sets, reads or removes `x-user`.',
+          preset: WIRE.headersWithUnderscores,
+        }),
         ...unsupportedFields(
           'http1HeaderCase',
           'http2ConnectionWindowSize',
