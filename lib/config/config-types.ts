@@ -240,6 +240,8 @@ export type BackendHttpVersion = '1.1' | '2'
 
 export interface BackendHttpConfig {
   readonly version: BackendHttpVersion | null
+  /** Milliseconds to the response head; null for that of the route. */
+  readonly requestTimeout: number | null
 }
 
 export interface UiPolicies extends Omit<GatewayPolicies, 'transformations'> {

@@ -64,6 +64,8 @@ export interface BackendLimits {
   poolMaxWaiting: number
   /** config.backend.bodyIdleTimeout: a backend that sends nothing in the middle of a response. */
   bodyIdleTimeout: number
+  /** config.backend.responseHeadTimeout: from the end of a request to the head of its response; 0 for none. */
+  responseHeadTimeout: number
 }
 
 export const BACKEND_LIMITS: BackendLimits = {
@@ -73,6 +75,7 @@ export const BACKEND_LIMITS: BackendLimits = {
   poolMaxSize: 16_384,
   poolMaxWaiting: 4_096,
   bodyIdleTimeout: 600_000,
+  responseHeadTimeout: 60_000,
 }
 
 export interface McpLimits {

@@ -207,6 +207,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       poolMaxSize: 5,
       poolMaxWaiting: 4096,
       bodyIdleTimeout: '10m',
+      responseHeadTimeout: '1m',
     },
     mcp: MCP_SHOWN,
     llm: { maxHeldBytes: 9000, maxHeldTogether: 268435456 },

@@ -144,7 +144,8 @@ settings('store sensitive headers in lower case and refuse invalid header names'
 
 settings('set the limits of backend connections', () => {
   const fields =
-    'connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxAge: 6s, poolMaxSize: 3, poolMaxWaiting: 0, bodyIdleTimeout: 5s'
+    'connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxAge: 6s, poolMaxSize: 3, poolMaxWaiting: 0, bodyIdleTimeout: 5s, ' +
+    'responseHeadTimeout: 0s'
   const config = withConfig(`connectionTerminationDeadline: 9s, backend: { ${fields} }`)
   assert.is(config.process.terminationDeadline, 9000)
   assert.equal(config.backend, {
@@ -154,6 +155,7 @@ settings('set the limits of backend connections', () => {
     poolMaxSize: 3,
     poolMaxWaiting: 0,
     bodyIdleTimeout: 5000,
+    responseHeadTimeout: 0,
   })
   assert.equal(refusals('backend: { poolMaxSize: 0, poolMaxWaiting: 1.5 }'), [
     'config.backend.poolMaxSize: got 0, expected at least 1',

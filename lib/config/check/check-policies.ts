@@ -130,7 +130,10 @@ export function checkBackendPolicies(
     authorization: shape.authorization ?? null,
     mcpAuthorization: shape.mcpAuthorization ?? null,
     ai: mapOrNull(ai, buildAiPolicy),
-    http: mapOrNull(shape.http, ({ version = null }) => ({ version })),
+    http: mapOrNull(shape.http, ({ version = null, requestTimeout = null }) => ({
+      version,
+      requestTimeout,
+    })),
   }
 }
 

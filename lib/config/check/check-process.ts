@@ -75,6 +75,7 @@ export function buildBackendLimits(shape: ProcessShape): BackendLimits {
     poolMaxSize: backend.poolMaxSize ?? BACKEND_LIMITS.poolMaxSize,
     poolMaxWaiting: backend.poolMaxWaiting ?? BACKEND_LIMITS.poolMaxWaiting,
     bodyIdleTimeout: backend.bodyIdleTimeout ?? BACKEND_LIMITS.bodyIdleTimeout,
+    responseHeadTimeout: backend.responseHeadTimeout ?? BACKEND_LIMITS.responseHeadTimeout,
   }
 }
 

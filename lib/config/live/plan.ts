@@ -229,7 +229,7 @@ class Planner {
         case 'mcp':
           return this.#planMcp(backend, route, gateway.address)
         case 'host':
-          return llm.planMetered(backend, this.#planHost(backend, route))
+          return this.#planHost(backend, route, llm)
         case 'ai':
           return llm.planProviders(backend)
         case 'llm':
@@ -291,11 +291,19 @@ class Planner {
   #planHost(
     backend: Extract<BackendConfig, { kind: 'host' }>,
     { policies }: RouteConfig,
-  ): HttpBackend {
+    llm: LlmPlanner,
+  ): Backend {
     const tls = backend.policies.backendTLS ?? policies.backendTLS
     const version = backend.policies.http?.version ?? null
     const pool = this.#poolFor(backend.key, createOrigin(backend.endpoint, tls, version))
-    return new HttpBackend(pool, policies.timeout?.backendRequestTimeout ?? 0)
+    const timeout =
+      backend.policies.http?.requestTimeout ?? policies.timeout?.backendRequestTimeout ?? 0
+    const configured = new HttpBackend(pool, timeout)
+    if (timeout > 0 || (policies.timeout?.requestTimeout ?? 0) > 0)
+      return llm.planMetered(backend, configured, configured)
+    // LLM requests have no default: a completion that is not streamed has no head before its end.
+    const plain = new HttpBackend(pool, 0, pool.limits.responseHeadTimeout)
+    return llm.planMetered(backend, plain, configured)
   }
 
   #planMcp(

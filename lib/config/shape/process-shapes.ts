@@ -274,6 +274,11 @@ export const PROCESS = z
           BACKEND.bodyIdleTimeout,
           'Maximum idle time within a response body.',
         ),
+        responseHeadTimeout: durationField(
+          BACKEND.responseHeadTimeout,
+          'Time from the end of a request to the head of its response, for `host` backends without other timeouts; `0s` is no limit.',
+          duration,
+        ),
         ...unsupportedFields('keepalives'),
       })
       .optional(),

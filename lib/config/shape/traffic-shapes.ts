@@ -111,7 +111,9 @@ export const BACKEND_HTTP = z
     version: backendHttpVersion
       .optional()
       .describe('HTTP version, `1.1` or `2`; by default gRPC uses 2, and TLS negotiates it.'),
-    ...unsupportedFields('requestTimeout'),
+    requestTimeout: positiveDuration
+      .optional()
+      .describe('Time until the head of the response; the default is that of the route.'),
   })
   .describe('HTTP to the backend; only for `host`.')
 
