@@ -212,6 +212,7 @@ export interface RoutePolicies extends GatewayPolicies {
   readonly directResponse: DirectResponseConfig | null
   readonly timeout: TimeoutConfig | null
   readonly retry: RetryConfig | null
+  readonly buffer: BufferConfig | null
   readonly backendTLS: BackendTlsConfig | null
   readonly backendAuth: BackendAuthConfig | null
   readonly mcpAuthentication: McpAuthenticationConfig | null
@@ -312,6 +313,11 @@ export interface CorsConfig {
 interface TimeoutConfig {
   readonly requestTimeout: number | null
   readonly backendRequestTimeout: number | null
+}
+
+/** Request bodies are read completely before a backend is called. */
+interface BufferConfig {
+  readonly request: { readonly maxBytes: number }
 }
 
 export interface RetryConfig {

@@ -41,6 +41,7 @@ import type { RebindingProtection } from '../../forward/mcp/endpoint/request-che
 import type { McpGroup } from '../../forward/mcp/mcp-group.ts'
 import type { McpGroups } from '../../forward/mcp/mcp-groups.ts'
 import { BackendWithPolicies } from '../../forward/backend-attempt.ts'
+import { BufferedBackend } from '../../forward/buffered-backend.ts'
 import { UiBackend } from '../../admin/page-api/page-backend.ts'
 import type { UiServer } from '../../admin/page-api/page-backend.ts'
 import { BackendHealth } from './backend-health.ts'
@@ -298,11 +299,14 @@ class Planner {
     const pool = this.#poolFor(backend.key, createOrigin(backend.endpoint, tls, version))
     const timeout =
       backend.policies.http?.requestTimeout ?? policies.timeout?.backendRequestTimeout ?? 0
-    const configured = new HttpBackend(pool, timeout)
+    const maxBytes = policies.buffer?.request.maxBytes ?? 0
+    const buffered = (plain: Backend): Backend =>
+      maxBytes === 0 ? plain : new BufferedBackend(plain, maxBytes)
+    const configured = buffered(new HttpBackend(pool, timeout))
     if (timeout > 0 || (policies.timeout?.requestTimeout ?? 0) > 0)
       return llm.planMetered(backend, configured, configured)
     // LLM requests have no default: a completion that is not streamed has no head before its end.
-    const plain = new HttpBackend(pool, 0, pool.limits.responseHeadTimeout)
+    const plain = buffered(new HttpBackend(pool, 0, pool.limits.responseHeadTimeout))
     return llm.planMetered(backend, plain, configured)
   }
 

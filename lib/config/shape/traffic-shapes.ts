@@ -145,6 +145,26 @@ export const RETRY = z
   })
   .describe('Retries failed requests, as long as no byte of a response was sent.')
 
+const DEFAULT_BUFFER_BYTES = 2_097_152
+const MAX_BUFFER_BYTES = 0x0800_0000
+
+export const BUFFER = z
+  .strictObject({
+    request: z
+      .strictObject({
+        maxBytes: z
+          .int()
+          .min(1)
+          .max(MAX_BUFFER_BYTES)
+          .default(DEFAULT_BUFFER_BYTES)
+          .describe('Maximum bytes of a request body; a larger one gets 413.'),
+        ...unsupportedFields('failureMode'),
+      })
+      .describe('Request bodies.'),
+    ...unsupportedFields('response'),
+  })
+  .describe('Reads request bodies completely before a `host` backend is called.')
+
 /** Computed headers with names in lower case. */
 function computedHeaders(side: HeaderSide) {
   return z
