@@ -51,10 +51,8 @@ export function applyConnectionFields(
         }
         break
       case 14:
-        if (isFieldName(text, from, 'content-length')) {
-          head.length = checkedContentLength(head, text.substring(at[i + 2]!, at[i + 3]))
-          if (hasUnusualSpace(head, i)) replaceField(head, i, 'content-length', `${head.length}`)
-        }
+        if (isFieldName(text, from, 'content-length'))
+          head.length = checkedContentLength(head, takeFramingValue(head, i))
         break
       case 16:
         if (isFieldName(text, from, 'proxy-connection')) head.removeAt(i)
@@ -62,10 +60,9 @@ export function applyConnectionFields(
       case 17:
         if (isFieldName(text, from, 'transfer-encoding')) {
           // `chunked` twice is another coding, too.
-          if (head.chunked || text.substring(at[i + 2]!, at[i + 3]).toLowerCase() !== 'chunked')
+          if (head.chunked || takeFramingValue(head, i).toLowerCase() !== 'chunked')
             throw buildFramingError(head, 'unknown transfer coding')
           head.chunked = true
-          if (hasUnusualSpace(head, i)) replaceField(head, i, 'transfer-encoding', 'chunked')
         }
         break
     }
@@ -78,20 +75,23 @@ export function applyConnectionFields(
   return host
 }
 
-/** Other white space than one space before the value. Some servers do not recognise `chunked` with a tab after it. */
-function hasUnusualSpace({ text, spans }: HeaderFields, at: number): boolean {
+/**
+ * The value of a field; one with other white space around it than a space before it is written anew, because some servers
+ * do not recognise `chunked` with a tab after it.
+ */
+function takeFramingValue(head: HeaderFields, at: number): string {
+  const { text, spans } = head
   const colon = spans[at + 1]!
   const gap = spans[at + 2]! - colon
-  return (
-    text.charCodeAt(spans[at + 3]!) !== CR ||
-    gap > 2 ||
-    (gap === 2 && text.charCodeAt(colon + 1) !== SPACE)
-  )
-}
-
-function replaceField(head: HeaderFields, at: number, name: string, value: string): void {
+  const value = text.substring(spans[at + 2]!, spans[at + 3])
+  const isUsual =
+    text.charCodeAt(spans[at + 3]!) === CR &&
+    (gap === 1 || (gap === 2 && text.charCodeAt(colon + 1) === SPACE))
+  if (isUsual) return value
+  const name = text.substring(spans[at]!, colon).toLowerCase()
   head.removeAt(at)
   head.add(name, value)
+  return value
 }
 
 type PolicyNames = Pick<PortLimits, 'guardedNames' | 'dashedNames'>

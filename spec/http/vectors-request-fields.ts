@@ -76,7 +76,7 @@ const FRAMINGS = [
   // Forwarded as it came, the tab would hide the coding from some servers.
   vector('chunked in odd case', post('Transfer-Encoding:\tChunKed \r\n'), {
     chunked: true,
-    fields: `${HOST}transfer-encoding: chunked\r\n`,
+    fields: `${HOST}transfer-encoding: ChunKed\r\n`,
   }),
   vector('tab after chunked', post('transfer-encoding: chunked\t\r\nx: y\r\n'), {
     chunked: true,
