@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
+import { licensesOf } from './bundle-licenses.mjs'
 
 const SOURCE = 'lib/page'
 
@@ -67,26 +68,4 @@ function writeCompressed(path, contents) {
 
 function hashOf(contents) {
   return createHash('sha256').update(contents).digest('hex').slice(0, 8).toUpperCase()
-}
-
-/** The licences of the bundled packages ask that their notices come with every copy. */
-function licensesOf(inputs) {
-  const packages = inputs.flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [])
-  return [...new Set(packages)]
-    .toSorted((a, b) => a.localeCompare(b))
-    .map((folder) => {
-      const { name, version } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
-      return `${name} ${version}\n\n${licenseIn(folder)}\n`
-    })
-    .join('\n')
-}
-
-function licenseIn(folder) {
-  for (const name of ['LICENSE', 'LICENSE.md', 'license', 'LICENSE.txt'])
-    try {
-      return readFileSync(`${folder}/${name}`, 'utf8').trim()
-    } catch {
-      // Under another name.
-    }
-  throw new Error(`${folder} has no licence file`)
 }

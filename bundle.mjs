@@ -8,6 +8,7 @@ import { SourceMap } from 'node:module'
 import { createServer } from 'node:net'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
+import { licensesOf } from './bundle-licenses.mjs'
 
 /** The last mapping of a line, whatever comes before it. */
 const LAST_COLUMN = 1_000_000
@@ -36,7 +37,7 @@ const places = {
 
 export async function bundle(program, out) {
   const file = `${out}/bin/${program}.bundle.js`
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     entryPoints: [`bin/${program}.ts`],
     outfile: file,
     bundle: true,
@@ -44,6 +45,7 @@ export async function bundle(program, out) {
     platform: 'node',
     format: 'cjs',
     target: 'node20.18',
+    metafile: true,
     sourcemap: 'linked',
     sourcesContent: false,
     banner: { js: `(function (require, metaOf) { // ${UNMARKED}` },
@@ -56,6 +58,7 @@ export async function bundle(program, out) {
   )
   writeFileSync(file, code.replace(UNMARKED, markOf(code)))
   writeFileSync(`${file}.map`, map)
+  writeFileSync(`${out}/bin/THIRD-PARTY-NOTICES.txt`, licensesOf(Object.keys(metafile.inputs)))
   writeFileSync(`${file}.places.json`, JSON.stringify(tableOf(code, JSON.parse(map), out)))
   await warm(`${out}/bin/${program}.js`)
 }

@@ -60,6 +60,21 @@ pack('contains the declared license', () => {
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0[^]*END OF TERMS AND CONDITIONS/)
 })
 
+pack('ships the licence of every package in the bundle', () => {
+  const { sources } = JSON.parse(read('dist/bin/gateway.bundle.js.map')) as { sources: string[] }
+  const bundled = new Set(
+    sources.flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
+  )
+  const notices = read('dist/bin/THIRD-PARTY-NOTICES.txt')
+  assert.ok(bundled.has('undici') && bundled.size > 5, [...bundled].join())
+  for (const name of bundled) {
+    const { version } = JSON.parse(read(`node_modules/${name}/package.json`)) as { version: string }
+    const from = notices.search(new RegExp(`^${name} ${version.replaceAll('.', '\\.')}$`, 'm'))
+    assert.ok(from >= 0, name)
+    assert.match(notices.slice(from, from + 2000), /copyright|license/i, name)
+  }
+})
+
 pack('lists this version in the changelog', () => {
   assert.match(read('CHANGELOG.md'), new RegExp(`^## ${VERSION.replaceAll('.', '\\.')}\\b`, 'm'))
 })

@@ -2,6 +2,7 @@
 // checks the deadlines and closes the connection.
 
 import { LINGER_MS } from '../core/bounds.ts'
+import type { PortLimits } from '../core/bounds.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Exchange } from '../core/exchange.ts'
 import { RequestHead } from '../core/head.ts'
@@ -17,7 +18,7 @@ import type {
   Reply,
   Tunnel,
 } from '../core/types.ts'
-import { isForbiddenRequestTrailer } from '../http/header-fields.ts'
+import { isRefusedTrailer, removeAmbiguousNames } from '../http/header-fields.ts'
 import { Http1Reader } from '../http/message-reader.ts'
 import type { Http1ReaderOwner } from '../http/message-reader.ts'
 import { Http1Writer } from '../http/message-writer.ts'
@@ -63,7 +64,7 @@ export class Http1Connection
   #requestCount = 0
   readonly #fairQueue = new FairQueue()
   /** From the configuration that the request in progress started with. */
-  #guardedNames: ReadonlySet<string>
+  #portLimits: PortLimits
   /** In the time of `performance.now()`; 0 for none. */
   #readDeadline: number
   #writeDeadline = 0
@@ -74,7 +75,7 @@ export class Http1Connection
     this.#source = source
     this.#id = listener.nextConnectionId()
     this.#reader = new Http1Reader(this, listener.limits)
-    this.#guardedNames = listener.limits.guardedNames
+    this.#portLimits = listener.limits
     this.#readDeadline = listener.connections.now + listener.limits.headTimeout
   }
 
@@ -182,6 +183,7 @@ export class Http1Connection
     }
     if (this.#listener.peers !== null && this.#handOverToOwner(head, bytes.subarray(from, to), to))
       return true
+    removeAmbiguousNames(head, this.#listener.limits)
     this.#requestCount++
     this.#readDeadline = 0
     const framing = head.chunked ? 'chunked' : head.length > 0 ? 'length' : 'none'
@@ -212,7 +214,7 @@ export class Http1Connection
   }
 
   refusesTrailer(name: string): boolean {
-    return isForbiddenRequestTrailer(name) || this.#guardedNames.has(name)
+    return isRefusedTrailer(name, this.#portLimits)
   }
 
   sendInterim(head: ResponseHead): void {
@@ -299,7 +301,7 @@ export class Http1Connection
 
   #startExchange(head: RequestHead): void {
     this.#setState('answering')
-    this.#guardedNames = this.#listener.limits.guardedNames
+    this.#portLimits = this.#listener.limits
     this.#writer.startMessage()
     this.#version = head.version
     const source = this.#listener.relayedSourceOf?.(head) ?? this.#source

@@ -4,13 +4,13 @@
 import { constants } from 'node:http2'
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { LINGER_MS } from '../core/bounds.ts'
-import type { WireLimits } from '../core/bounds.ts'
+import type { PortLimits } from '../core/bounds.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Exchange } from '../core/exchange.ts'
 import { describeExchange } from '../core/runtime-views.ts'
 import type { ExchangeView, PausedDirection } from '../core/runtime-views.ts'
 import type { ExchangeClient, Outcome, ClientAddress, Reply } from '../core/types.ts'
-import { isForbiddenRequestTrailer } from '../http/header-fields.ts'
+import { isRefusedTrailer, removeAmbiguousNames } from '../http/header-fields.ts'
 import { RequestHead } from '../core/head.ts'
 import type { ResponseHead } from '../core/head.ts'
 import {
@@ -169,7 +169,7 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
   }
 
   refusesTrailer(name: string): boolean {
-    return isForbiddenRequestTrailer(name) || this.#listener.limits.guardedNames.has(name)
+    return isRefusedTrailer(name, this.#listener.limits)
   }
 
   bodyInvalid(): void {
@@ -255,12 +255,14 @@ export const MAX_PSEUDO_FIELDS = 4
 /** Returns the head and null, or a placeholder and the error in the head. */
 function readHttp2Head(
   raw: readonly string[],
-  limits: WireLimits,
+  limits: PortLimits,
 ): [RequestHead, GatewayError | null] {
   try {
     if (raw.length / 2 > limits.maxHeaders + MAX_PSEUDO_FIELDS)
       throw buildHeadTooLargeError(limits, 'http1MaxHeaders')
-    return [parseHttp2RequestHead(raw), null]
+    const head = parseHttp2RequestHead(raw)
+    removeAmbiguousNames(head, limits)
+    return [head, null]
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return [RequestHead.unreadable('HTTP/2'), error]

@@ -216,6 +216,7 @@ export interface RoutePolicies extends GatewayPolicies {
   readonly directResponse: DirectResponseConfig | null
   readonly timeout: TimeoutConfig | null
   readonly retry: RetryConfig | null
+  readonly buffer: BufferConfig | null
   readonly backendTLS: BackendTlsConfig | null
   readonly backendAuth: BackendAuthConfig | null
   readonly mcpAuthentication: McpAuthenticationConfig | null
@@ -244,6 +245,8 @@ export type BackendHttpVersion = '1.1' | '2'
 
 export interface BackendHttpConfig {
   readonly version: BackendHttpVersion | null
+  /** Milliseconds to the response head; null for that of the route. */
+  readonly requestTimeout: number | null
 }
 
 export interface UiPolicies extends Omit<GatewayPolicies, 'transformations'> {
@@ -314,6 +317,11 @@ export interface CorsConfig {
 interface TimeoutConfig {
   readonly requestTimeout: number | null
   readonly backendRequestTimeout: number | null
+}
+
+/** Request bodies are read completely before a backend is called. */
+interface BufferConfig {
+  readonly request: { readonly maxBytes: number }
 }
 
 export interface RetryConfig {

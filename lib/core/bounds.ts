@@ -24,6 +24,8 @@ export interface WireLimits {
   maxStreams: number
   /** frontendPolicies.tls.handshakeTimeout. */
   handshakeTimeout: number
+  /** frontendPolicies.http.headersWithUnderscores: whether names that collide with those of policies are dropped. */
+  headersWithUnderscores: 'drop' | 'allow'
 }
 
 export const WIRE_LIMITS: WireLimits = {
@@ -38,12 +40,15 @@ export const WIRE_LIMITS: WireLimits = {
   maxConnectionsPerAddress: 16_384,
   maxStreams: 128,
   handshakeTimeout: 15_000,
+  headersWithUnderscores: 'drop',
 }
 
 /** The limits of one port. */
 export interface PortLimits extends WireLimits {
   /** Header names that policies use, in lower case: a request must not send them as trailers. */
   readonly guardedNames: ReadonlySet<string>
+  /** The same names with dashes instead of underscores; empty where names with underscores are allowed. */
+  readonly dashedNames: ReadonlySet<string>
 }
 
 export interface BackendLimits {
@@ -59,6 +64,8 @@ export interface BackendLimits {
   poolMaxWaiting: number
   /** config.backend.bodyIdleTimeout: a backend that sends nothing in the middle of a response. */
   bodyIdleTimeout: number
+  /** config.backend.responseHeadTimeout: from the end of a request to the head of its response; 0 for none. */
+  responseHeadTimeout: number
 }
 
 export const BACKEND_LIMITS: BackendLimits = {
@@ -68,6 +75,7 @@ export const BACKEND_LIMITS: BackendLimits = {
   poolMaxSize: 16_384,
   poolMaxWaiting: 4_096,
   bodyIdleTimeout: 600_000,
+  responseHeadTimeout: 60_000,
 }
 
 export interface McpLimits {

@@ -1,9 +1,13 @@
 // What header fields mean for framing and the connection. A proxy must be stricter than a parser: anything that the
 // backend could read differently is refused.
 
+import type { PortLimits } from '../core/bounds.ts'
 import { GatewayError } from '../core/errors.ts'
 import { RequestHead, ResponseHead } from '../core/head.ts'
 import type { HeaderFields } from '../core/head.ts'
+
+const CR = 13
+const SPACE = 32
 
 /**
  * Reads what the fields say about framing and connection, and removes hop-by-hop fields.
@@ -48,7 +52,7 @@ export function applyConnectionFields(
         break
       case 14:
         if (isFieldName(text, from, 'content-length'))
-          head.length = checkedContentLength(head, text.substring(at[i + 2]!, at[i + 3]))
+          head.length = checkedContentLength(head, takeFramingValue(head, i))
         break
       case 16:
         if (isFieldName(text, from, 'proxy-connection')) head.removeAt(i)
@@ -56,7 +60,7 @@ export function applyConnectionFields(
       case 17:
         if (isFieldName(text, from, 'transfer-encoding')) {
           // `chunked` twice is another coding, too.
-          if (head.chunked || text.substring(at[i + 2]!, at[i + 3]).toLowerCase() !== 'chunked')
+          if (head.chunked || takeFramingValue(head, i).toLowerCase() !== 'chunked')
             throw buildFramingError(head, 'unknown transfer coding')
           head.chunked = true
         }
@@ -69,6 +73,43 @@ export function applyConnectionFields(
   // An h2c upgrade would tunnel requests past every policy.
   if (head.upgrade !== '' && /\bh2c\b/i.test(head.upgrade)) head.upgrade = ''
   return host
+}
+
+/**
+ * The value of a field; one with other white space around it than a space before it is written anew, because some servers
+ * do not recognise `chunked` with a tab after it.
+ */
+function takeFramingValue(head: HeaderFields, at: number): string {
+  const { text, spans } = head
+  const colon = spans[at + 1]!
+  const gap = spans[at + 2]! - colon
+  const value = text.substring(spans[at + 2]!, spans[at + 3])
+  const isUsual =
+    text.charCodeAt(spans[at + 3]!) === CR &&
+    (gap === 1 || (gap === 2 && text.charCodeAt(colon + 1) === SPACE))
+  if (isUsual) return value
+  const name = text.substring(spans[at]!, colon).toLowerCase()
+  head.removeAt(at)
+  head.add(name, value)
+  return value
+}
+
+type PolicyNames = Pick<PortLimits, 'guardedNames' | 'dashedNames'>
+
+/** Removes fields that a server which does not distinguish `_` and `-`, as CGI, reads as a field that policies use. */
+export function removeAmbiguousNames(head: RequestHead, policyNames: PolicyNames): void {
+  const { text, spans } = head
+  // Most heads have no underscore, and to look for one is cheap.
+  if (policyNames.dashedNames.size === 0 || !text.includes('_')) return
+  for (let i = 0; i < spans.length; i += 4) {
+    const name = text.substring(spans[i]!, spans[i + 1])
+    if (isAmbiguousName(name.toLowerCase(), policyNames)) head.removeAt(i)
+  }
+}
+
+/** A policy that uses the name itself, with its underscores, handles it. */
+function isAmbiguousName(name: string, { guardedNames, dashedNames }: PolicyNames): boolean {
+  return name.includes('_') && dashedNames.has(name.replaceAll('_', '-')) && !guardedNames.has(name)
 }
 
 function isFieldName(text: string, from: number, name: string): boolean {
@@ -206,11 +247,13 @@ export function isForbiddenTrailer(name: string): boolean {
   return FORBIDDEN_TRAILERS.has(name)
 }
 
-/** For requests; policies may add further names. */
-export function isForbiddenRequestTrailer(name: string): boolean {
+/** For requests; `limits` have the names that policies use. */
+export function isRefusedTrailer(name: string, policyNames: PolicyNames): boolean {
   return (
     FORBIDDEN_TRAILERS.has(name) ||
     FORBIDDEN_REQUEST_TRAILERS.has(name) ||
-    name.startsWith(FORWARDED_PREFIX)
+    name.startsWith(FORWARDED_PREFIX) ||
+    policyNames.guardedNames.has(name) ||
+    isAmbiguousName(name, policyNames)
   )
 }

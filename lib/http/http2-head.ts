@@ -31,6 +31,15 @@ const SINGLE = new Set(
   ).split(' '),
 )
 
+/** The methods that llhttp knows, so that both versions of HTTP accept the same; its `CONNECT` is refused. */
+const METHODS: ReadonlySet<string> = new Set(
+  (
+    'ACL BIND CHECKOUT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS ' +
+    'PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK ' +
+    'UNSUBSCRIBE'
+  ).split(' '),
+)
+
 const PATH = /^[\x21\x22\x24-\x7e]+$/
 
 /** Builds a request head from the raw name-value list of a stream. Throws the error for the client. */
@@ -49,6 +58,8 @@ export function parseHttp2RequestHead(raw: readonly string[]): RequestHead {
   authority ??= host
   if (method === 'CONNECT')
     throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
+  if (!METHODS.has(method))
+    throw new GatewayError('METHOD_UNKNOWN', 'invalid request: Invalid method encountered')
   const isOrigin = target.startsWith('/') || (target === '*' && method === 'OPTIONS')
   if (!isOrigin || !PATH.test(target))
     throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')

@@ -47,6 +47,7 @@ const RELAY_LIMITS = {
   poolMaxSize: MAX_RELAYED,
   poolMaxWaiting: 0,
   bodyIdleTimeout: Number.MAX_SAFE_INTEGER,
+  responseHeadTimeout: 0,
 }
 
 export class PeerWorkers implements PeerConnections {

@@ -145,7 +145,8 @@ settings('store sensitive headers in lower case and refuse invalid header names'
 
 settings('set the limits of backend connections', () => {
   const fields =
-    'connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxAge: 6s, poolMaxSize: 3, poolMaxWaiting: 0, bodyIdleTimeout: 5s'
+    'connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxAge: 6s, poolMaxSize: 3, poolMaxWaiting: 0, bodyIdleTimeout: 5s, ' +
+    'responseHeadTimeout: 0s'
   const config = withConfig(`connectionTerminationDeadline: 9s, backend: { ${fields} }`)
   assert.is(config.process.terminationDeadline, 9000)
   assert.equal(config.backend, {
@@ -155,6 +156,7 @@ settings('set the limits of backend connections', () => {
     poolMaxSize: 3,
     poolMaxWaiting: 0,
     bodyIdleTimeout: 5000,
+    responseHeadTimeout: 0,
   })
   assert.equal(refusals('backend: { poolMaxSize: 0, poolMaxWaiting: 1.5 }'), [
     'config.backend.poolMaxSize: got 0, expected at least 1',
@@ -203,7 +205,7 @@ settings('set the limits of client connections', () => {
   const http =
     'maxHeadBytes: 1024, http1MaxHeaders: 10, maxBodyBytes: 9, headTimeout: 1s, bodyIdleTimeout: 2s, ' +
     'responseIdleTimeout: 3s, http1IdleTimeout: 4s, maxConnections: 5, ' +
-    'maxConnectionsPerAddress: 8, http2MaxStreams: 6'
+    'maxConnectionsPerAddress: 8, http2MaxStreams: 6, headersWithUnderscores: allow'
   const text = `${GATEWAY}frontendPolicies: { http: { ${http} }, tls: { handshakeTimeout: 7s } }`
   assert.equal(configOf(text).wire, {
     maxHeadBytes: 1024,
@@ -217,6 +219,7 @@ settings('set the limits of client connections', () => {
     maxConnectionsPerAddress: 8,
     maxStreams: 6,
     handshakeTimeout: 7000,
+    headersWithUnderscores: 'allow',
   })
 })
 

@@ -1,7 +1,9 @@
+import { METHODS } from 'node:http'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { RequestHead, ResponseHead } from '../../lib/core/head.ts'
+import { parseHttp2RequestHead } from '../../lib/http/http2-head.ts'
 import { readBuffer, scratchBuffer } from '../../lib/http/llhttp.ts'
 import { parseRequestHead, parseResponseHead } from '../../lib/http/parse-head.ts'
 import { fc } from '../support/fast-check.ts'
@@ -187,6 +189,23 @@ parser('finds the fields that were written, for any valid head at any split', ()
       assert.is(head.fieldsText(), `host: a\r\n${lines.join('')}`)
     }),
   )
+})
+
+parser('accepts the same methods over HTTP/1 and HTTP/2', () => {
+  const codeOf = (parse: () => unknown): string => {
+    try {
+      return parse() === null ? 'incomplete' : 'accepted'
+    } catch (error) {
+      return (error as GatewayError).code
+    }
+  }
+  for (const method of [...METHODS, 'BREW', 'get', 'Get', 'G E T', 'DESCRIBE', 'PRI', '']) {
+    const bytes = Buffer.from(`${method} / HTTP/1.1\r\nhost: a\r\n\r\n`, 'latin1')
+    const http1 = codeOf(() => parseRequestHead(bytes, 0, bytes.length, LIMITS))
+    const raw = [':method', method, ':scheme', 'http', ':path', '/', ':authority', 'a']
+    const http2 = codeOf(() => parseHttp2RequestHead(raw))
+    assert.is(http2 === 'accepted', http1 === 'accepted', `${method}: ${http1}, ${http2}`)
+  }
 })
 
 parser.run()

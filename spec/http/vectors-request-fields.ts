@@ -46,7 +46,10 @@ const FIELDS = [
 
 const FRAMINGS = [
   vector('length', post('content-length: 42\r\n') + 'body', { length: 42, chunked: false }),
-  vector('length in odd case and space', post('conTENT-Length:\t 5  \r\n'), { length: 5 }),
+  vector('length in odd case and space', post('conTENT-Length:\t 5  \r\n'), {
+    length: 5,
+    fields: `${HOST}content-length: 5\r\n`,
+  }),
   vector('length with zeros first', post('content-length: 003\r\n'), { length: 3 }),
   // Valid, but this llhttp refuses it; newer ones accept it.
   vector('tab after a length', post('content-length: 5\t\r\n'), BAD_FRAMING),
@@ -70,7 +73,19 @@ const FRAMINGS = [
     chunked: true,
     length: -1,
   }),
-  vector('chunked in odd case', post('Transfer-Encoding:\tChunKed \r\n'), { chunked: true }),
+  // Forwarded as it came, the tab would hide the coding from some servers.
+  vector('chunked in odd case', post('Transfer-Encoding:\tChunKed \r\n'), {
+    chunked: true,
+    fields: `${HOST}transfer-encoding: ChunKed\r\n`,
+  }),
+  vector('tab after chunked', post('transfer-encoding: chunked\t\r\nx: y\r\n'), {
+    chunked: true,
+    fields: `${HOST}x: y\r\ntransfer-encoding: chunked\r\n`,
+  }),
+  vector('space after chunked', post('transfer-encoding:  chunked\r\n'), {
+    chunked: true,
+    fields: `${HOST}transfer-encoding: chunked\r\n`,
+  }),
   ...[
     '',
     'pigeons',

@@ -49,6 +49,7 @@ export function checkPolicies(
       backendRequestTimeout,
     })),
     retry: mapOrNull(shape.retry, ({ attempts, backoff, codes }) => ({ attempts, backoff, codes })),
+    buffer: mapOrNull(shape.buffer, ({ request: { maxBytes } }) => ({ request: { maxBytes } })),
     backendTLS: mapOrNull(backendTLS, (tls) => checkBackendTls(context, at('backendTLS'), tls)),
     backendAuth: mapOrNull(backendAuth, buildBackendAuth),
     mcpAuthentication: mapOrNull(shape.mcpAuthentication, (one) =>
@@ -130,7 +131,10 @@ export function checkBackendPolicies(
     authorization: shape.authorization ?? null,
     mcpAuthorization: shape.mcpAuthorization ?? null,
     ai: mapOrNull(ai, buildAiPolicy),
-    http: mapOrNull(shape.http, ({ version = null }) => ({ version })),
+    http: mapOrNull(shape.http, ({ version = null, requestTimeout = null }) => ({
+      version,
+      requestTimeout,
+    })),
   }
 }
 

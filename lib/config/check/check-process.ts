@@ -76,6 +76,7 @@ export function buildBackendLimits(shape: ProcessShape): BackendLimits {
     poolMaxSize: backend.poolMaxSize ?? BACKEND_LIMITS.poolMaxSize,
     poolMaxWaiting: backend.poolMaxWaiting ?? BACKEND_LIMITS.poolMaxWaiting,
     bodyIdleTimeout: backend.bodyIdleTimeout ?? BACKEND_LIMITS.bodyIdleTimeout,
+    responseHeadTimeout: backend.responseHeadTimeout ?? BACKEND_LIMITS.responseHeadTimeout,
   }
 }
 
@@ -107,5 +108,6 @@ export function buildWireLimits(shape: FrontendShape): WireLimits {
     maxConnectionsPerAddress: http.maxConnectionsPerAddress ?? WIRE_LIMITS.maxConnectionsPerAddress,
     maxStreams: http.http2MaxStreams ?? WIRE_LIMITS.maxStreams,
     handshakeTimeout: tls.handshakeTimeout ?? WIRE_LIMITS.handshakeTimeout,
+    headersWithUnderscores: http.headersWithUnderscores ?? WIRE_LIMITS.headersWithUnderscores,
   }
 }

@@ -118,8 +118,8 @@ export class LlmPlanner {
     return this.#createBackend(backend, policy, catalogue, editedMembers)
   }
 
-  /** A plain backend; its LLM requests are metered if tokens are limited. */
-  planMetered(backend: HostBackendConfig, plain: Backend): Backend {
+  /** A plain backend; if tokens are limited, its LLM requests are metered and sent to `provider`. */
+  planMetered(backend: HostBackendConfig, plain: Backend, provider: Backend): Backend {
     const { isLimited, scope } = this.#tokens
     if (!isLimited) return plain
     const policy = this.#policyOf(backend)
@@ -132,7 +132,7 @@ export class LlmPlanner {
       auth: null,
       tls: null,
     }
-    const candidate = this.#createCandidate(entry, plain, policy)
+    const candidate = this.#createCandidate(entry, provider, policy)
     this.#resources.health.addCandidate(backend.key, candidate)
     const catalogue = new AnyModelCatalogue([[{ candidate, weight: 1 }]], {})
     const llm = this.#createBackend(backend, policy, catalogue, editedMembersOf([policy]))

@@ -41,6 +41,7 @@ import type { RebindingProtection } from '../../forward/mcp/endpoint/request-che
 import type { McpGroup } from '../../forward/mcp/mcp-group.ts'
 import type { McpGroups } from '../../forward/mcp/mcp-groups.ts'
 import { BackendWithPolicies } from '../../forward/backend-attempt.ts'
+import { BufferedBackend } from '../../forward/buffered-backend.ts'
 import { UiBackend } from '../../admin/page-api/page-backend.ts'
 import type { UiServer } from '../../admin/page-api/page-backend.ts'
 import { BackendHealth } from './backend-health.ts'
@@ -134,7 +135,7 @@ export function buildPlan(config: Config, shared: SharedResources, generation: n
     config,
     generation,
     loadedAt: new Date(),
-    limits: { ...config.wire, guardedNames: collectGuardedNames(config) },
+    limits: buildPortLimits(config),
     ports,
     origins,
     groups,
@@ -231,7 +232,7 @@ class Planner {
         case 'mcp':
           return this.#planMcp(backend, route, gateway.address)
         case 'host':
-          return llm.planMetered(backend, this.#planHost(backend, route))
+          return this.#planHost(backend, route, llm)
         case 'ai':
           return llm.planProviders(backend)
         case 'llm':
@@ -293,11 +294,22 @@ class Planner {
   #planHost(
     backend: Extract<BackendConfig, { kind: 'host' }>,
     { policies }: RouteConfig,
-  ): HttpBackend {
+    llm: LlmPlanner,
+  ): Backend {
     const tls = backend.policies.backendTLS ?? policies.backendTLS
     const version = backend.policies.http?.version ?? null
     const pool = this.#poolFor(backend.key, createOrigin(backend.endpoint, tls, version))
-    return new HttpBackend(pool, policies.timeout?.backendRequestTimeout ?? 0)
+    const timeout =
+      backend.policies.http?.requestTimeout ?? policies.timeout?.backendRequestTimeout ?? 0
+    const maxBytes = policies.buffer?.request.maxBytes ?? 0
+    const buffered = (plain: Backend): Backend =>
+      maxBytes === 0 ? plain : new BufferedBackend(plain, maxBytes)
+    const configured = buffered(new HttpBackend(pool, timeout))
+    if (timeout > 0 || (policies.timeout?.requestTimeout ?? 0) > 0)
+      return llm.planMetered(backend, configured, configured)
+    // LLM requests have no default: a completion that is not streamed has no head before its end.
+    const plain = buffered(new HttpBackend(pool, 0, pool.limits.responseHeadTimeout))
+    return llm.planMetered(backend, plain, configured)
   }
 
   #planMcp(
@@ -336,6 +348,13 @@ class Planner {
     this.origins.add(origin.key)
     return this.health.addPool(backend, this.#shared.pools.poolFor(origin))
   }
+}
+
+function buildPortLimits(config: Config): PortLimits {
+  const guardedNames = collectGuardedNames(config)
+  const isAllowed = config.wire.headersWithUnderscores === 'allow'
+  const dashed = [...guardedNames].map((name) => name.replaceAll('_', '-'))
+  return { ...config.wire, guardedNames, dashedNames: new Set(isAllowed ? [] : dashed) }
 }
 
 function backendFactsOf({ key: name, kind }: BackendConfig): BackendFacts {

@@ -16,6 +16,7 @@ import {
   BACKEND_AUTH,
   BACKEND_HTTP,
   BACKEND_TLS,
+  BUFFER,
   CORS,
   CSRF,
   DELAY,
@@ -109,6 +110,7 @@ export const POLICIES = z
     ...GATEWAY_POLICIES,
     timeout: TIMEOUT.optional(),
     retry: RETRY.optional(),
+    buffer: BUFFER.optional(),
     backendTLS: BACKEND_TLS.optional(),
     backendAuth: BACKEND_AUTH.optional(),
     mcpAuthentication: MCP_AUTHENTICATION.optional(),
@@ -120,7 +122,7 @@ export const POLICIES = z
     csrf: CSRF.optional(),
     delay: DELAY.optional(),
     requestMirror: REQUEST_MIRROR.optional(),
-    ...unsupportedFields('a2a', 'backendTunnel', 'buffer', 'mcpGuardrails'),
+    ...unsupportedFields('a2a', 'backendTunnel', 'mcpGuardrails'),
   })
   .meta({ id: 'RoutePolicies', description: 'Policies for requests and responses of a route.' })
 

@@ -280,6 +280,11 @@ export const PROCESS = z
           BACKEND.bodyIdleTimeout,
           'Maximum idle time within a response body.',
         ),
+        responseHeadTimeout: durationField(
+          BACKEND.responseHeadTimeout,
+          'Time from the end of a request to the head of its response, for `host` backends without other timeouts; `0s` is no limit.',
+          duration,
+        ),
         ...unsupportedFields('keepalives'),
       })
       .optional(),
@@ -353,6 +358,11 @@ export const FRONTEND = z
           'Maximum number of concurrent streams on an HTTP/2 connection.',
           COUNT,
         ),
+        headersWithUnderscores: z.enum(['drop', 'allow']).optional().meta({
+          description:
+            'Whether headers such as `x_user` are dropped if a policy sets, reads or removes `x-user`.',
+          preset: WIRE.headersWithUnderscores,
+        }),
         ...unsupportedFields(
           'http1HeaderCase',
           'http2ConnectionWindowSize',

@@ -116,7 +116,9 @@ export const BACKEND_HTTP = z
     version: backendHttpVersion
       .optional()
       .describe('HTTP version, `1.1` or `2`; by default gRPC uses 2, and TLS negotiates it.'),
-    ...unsupportedFields('requestTimeout'),
+    requestTimeout: positiveDuration
+      .optional()
+      .describe('Time until the head of the response; the default is that of the route.'),
   })
   .describe('HTTP to the backend; only for `host`.')
 
@@ -147,6 +149,26 @@ export const RETRY = z
     ...unsupportedFields('precondition', 'condition'),
   })
   .describe('Retries failed requests, as long as no byte of a response was sent.')
+
+const DEFAULT_BUFFER_BYTES = 2_097_152
+const MAX_BUFFER_BYTES = 0x0800_0000
+
+export const BUFFER = z
+  .strictObject({
+    request: z
+      .strictObject({
+        maxBytes: z
+          .int()
+          .min(1)
+          .max(MAX_BUFFER_BYTES)
+          .default(DEFAULT_BUFFER_BYTES)
+          .describe('Maximum bytes of a request body; a larger one gets 413.'),
+        ...unsupportedFields('failureMode'),
+      })
+      .describe('Request bodies.'),
+    ...unsupportedFields('response'),
+  })
+  .describe('Reads request bodies completely before a `host` backend is called.')
 
 /** Computed headers with names in lower case. */
 function computedHeaders(side: HeaderSide) {

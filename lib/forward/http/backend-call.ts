@@ -37,6 +37,8 @@ export class HttpCall implements CancellableCall {
   /** The Host field for the backend; null keeps the one of the client. */
   readonly host: string | null
   body: Body
+  /** Milliseconds from the end of the request to the response head; 0 for no bound. */
+  headTimeout = 0
   /** Set when this call created it; this call then drops its copy. */
   #replayBody: ReplayBody | null = null
   #holder: CallHolder | null = null

@@ -9,13 +9,16 @@ import type { ConnectionPool } from './pool.ts'
 export class HttpBackend implements Backend {
   readonly endpoint: string
   readonly #pool: ConnectionPool
-  /** `timeout.backendRequestTimeout` in ms; 0 for none. */
+  /** `timeout.backendRequestTimeout` in ms, from the call to the response head; 0 for none. */
   readonly #timeout: number
+  /** From the end of the request to the response head; 0 for none. */
+  readonly #headTimeout: number
 
-  constructor(pool: ConnectionPool, timeout: number) {
+  constructor(pool: ConnectionPool, timeout: number, headTimeout = 0) {
     this.endpoint = pool.origin.label
     this.#pool = pool
     this.#timeout = timeout
+    this.#headTimeout = headTimeout
   }
 
   call(exchange: Exchange, attempt: Attempt): void {
@@ -30,6 +33,8 @@ export class HttpBackend implements Backend {
     const call = new HttpCall(exchange, traced, host)
     exchange.pendingCall = call
     if (this.#timeout > 0) call.setDeadline(this.#timeout)
+    // A gRPC service may send its head with the first message of a stream, whenever that is.
+    else if (!call.isGrpc) call.headTimeout = this.#headTimeout
     this.#pool.submit(call)
   }
 }

@@ -97,9 +97,11 @@ export class Http1BackendConnection
     return this
   }
 
-  /** From here only the route's own timeout bounds the wait for the response head. */
+  /** The time to the response head starts now if the request was written before. */
   connected(): void {
-    if (this.#callCount <= 1) this.#deadline = 0
+    if (this.#callCount > 1) return
+    this.#deadline = 0
+    if (this.#requestState === 'sent') this.#awaitHead()
   }
 
   get hasTimedOut(): boolean {
@@ -168,7 +170,8 @@ export class Http1BackendConnection
     const wasWaiting = this.#state === 'waiting'
     this.#call = null
     this.#move('closed')
-    const parts = wasWaiting && this.#isStale ? this.#writer.takeRecording() : null
+    const isStale = wasWaiting && this.#timedOut === null && this.#isStale
+    const parts = isStale ? this.#writer.takeRecording() : null
     this.#writer.abort()
     this.#reader.close()
     const isOpen = call !== null && !call.isOver
@@ -243,6 +246,8 @@ export class Http1BackendConnection
 
   sent(): void {
     this.#requestState = 'sent'
+    // Before that the deadline is the one to connect.
+    if (this.#state === 'waiting' && this.#wire.wasConnected) this.#awaitHead()
     if (this.#state === 'tunnel') this.#wire.end(() => this.#linger())
   }
 
@@ -284,6 +289,11 @@ export class Http1BackendConnection
     this.#deadline = this.#owner.clock.now + LINGER_MS
   }
 
+  #awaitHead(): void {
+    const headTimeout = this.#call?.headTimeout ?? 0
+    if (headTimeout > 0) this.#deadline = this.#owner.clock.now + headTimeout
+  }
+
   #awaitBody(): void {
     this.#deadline = this.#owner.clock.now + this.#owner.limits.bodyIdleTimeout
   }
@@ -316,6 +326,7 @@ export class Http1BackendConnection
     this.#reader.expectHead(head.end)
     removeFramingHeaders(head)
     call.exchange.client.sendInterim(head)
+    if (this.#requestState === 'sent') this.#awaitHead()
     return true
   }
 

@@ -190,7 +190,8 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     // For a 100 node emits 'continue' and 'headers'; only 'headers' is used.
     stream.on('headers', (headers) => this.#handle(() => this.#relayInterim(headers)))
     stream.on('response', (headers, flags) => this.#handle(() => this.#answer(headers, flags)))
-    if (!hasNoBody) this.#sink.send(body)
+    if (hasNoBody) this.#awaitHead()
+    else this.#sink.send(body)
   }
 
   abort(): void {
@@ -201,6 +202,7 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
 
   sent(): void {
     if (!this.stream.writableFinished) this.stalled()
+    if (this.#body === null) this.#awaitHead()
   }
 
   sendCut(): void {
@@ -294,6 +296,7 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     const head = parseHttp2ResponseHead(headers)
     head.remove('content-length')
     if (!this.#call.isOver) this.#call.exchange.client.sendInterim(head)
+    if (this.#readDeadline !== 0) this.#awaitHead()
   }
 
   #answer(headers: Http2ResponseHeaders, flags: number): void {
@@ -321,6 +324,11 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
   #responseComplete(): void {
     this.#readDeadline = 0
     if (!this.stream.writableFinished) this.abort()
+  }
+
+  #awaitHead(): void {
+    const { headTimeout, isOver } = this.#call
+    if (headTimeout > 0 && !isOver) this.#readDeadline = performance.now() + headTimeout
   }
 
   #awaitBody(): void {

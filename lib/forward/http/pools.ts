@@ -33,8 +33,9 @@ export class ConnectionPools {
   constructor(limits: BackendLimits, log: Log | null = null) {
     this.#limits = limits
     this.#log = log
+    const { connectTimeout, poolIdleTimeout, bodyIdleTimeout, responseHeadTimeout } = limits
     this.#sweeper = new Sweeper(
-      Math.min(limits.connectTimeout, limits.poolIdleTimeout, limits.bodyIdleTimeout),
+      Math.min(connectTimeout, poolIdleTimeout, bodyIdleTimeout, responseHeadTimeout || Infinity),
     )
   }
 
