@@ -21,6 +21,7 @@ import {
 } from '../http/http2-body.ts'
 import type { Http2BodyOwner, Http2SinkOwner } from '../http/http2-body.ts'
 import { createHttp2Headers, parseHttp2RequestHead, addHttp2Fields } from '../http/http2-head.ts'
+import { normalizeTarget } from '../http/normalize-path.ts'
 import { buildHeadTooLargeError } from '../http/parse-head.ts'
 import type { ConnectionListener } from './connection-listener.ts'
 import { checkBodyLength } from './body-length.ts'
@@ -260,7 +261,8 @@ function readHttp2Head(
   try {
     if (raw.length / 2 > limits.maxHeaders + MAX_PSEUDO_FIELDS)
       throw buildHeadTooLargeError(limits, 'http1MaxHeaders')
-    return [parseHttp2RequestHead(raw), null]
+    const head = parseHttp2RequestHead(raw)
+    return [head, normalizeTarget(head, limits.normalizePath)]
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return [RequestHead.unreadable('HTTP/2'), error]
