@@ -23,6 +23,7 @@ import { Http1Reader } from '../http/message-reader.ts'
 import type { Http1ReaderOwner } from '../http/message-reader.ts'
 import { Http1Writer } from '../http/message-writer.ts'
 import type { BodyWriteMode, Http1WriterOwner } from '../http/message-writer.ts'
+import { normalizeTarget } from '../http/normalize-path.ts'
 import { parseRequestHead } from '../http/parse-head.ts'
 import { copyBuffer } from '../http/transport-socket.ts'
 import type { SocketOwner, TransportSocket } from '../http/transport-socket.ts'
@@ -188,9 +189,11 @@ export class Http1Connection
     this.#readDeadline = 0
     const framing = head.chunked ? 'chunked' : head.length > 0 ? 'length' : 'none'
     this.#reader.expectBody(head.end, framing, head.length)
+    const { limits } = this.#listener
+    const pathFault = normalizeTarget(head, limits.normalizePath)
     this.#startExchange(head)
     if (this.#reader.state === 'body') this.#restartBodyTimeout()
-    const fault = checkBodyLength(head.length, this.#listener.limits)
+    const fault = pathFault ?? checkBodyLength(head.length, limits)
     const exchange = this.#exchange!
     if (fault !== null) this.fault(fault)
     else this.#listener.handler.serve(exchange, this.#listener.portFor(exchange.source))

@@ -21,6 +21,7 @@ import {
 } from '../http/http2-body.ts'
 import type { Http2BodyOwner, Http2SinkOwner } from '../http/http2-body.ts'
 import { createHttp2Headers, parseHttp2RequestHead, addHttp2Fields } from '../http/http2-head.ts'
+import { normalizeTarget } from '../http/normalize-path.ts'
 import { buildHeadTooLargeError } from '../http/parse-head.ts'
 import type { ConnectionListener } from './connection-listener.ts'
 import { checkBodyLength } from './body-length.ts'
@@ -262,7 +263,7 @@ function readHttp2Head(
       throw buildHeadTooLargeError(limits, 'http1MaxHeaders')
     const head = parseHttp2RequestHead(raw)
     removeAmbiguousNames(head, limits)
-    return [head, null]
+    return [head, normalizeTarget(head, limits.normalizePath)]
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return [RequestHead.unreadable('HTTP/2'), error]

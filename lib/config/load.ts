@@ -12,7 +12,7 @@ import {
   buildProcessConfig,
   buildWireLimits,
 } from './check/check-process.ts'
-import { checkRoutes } from './check/check-routes.ts'
+import { checkRoutes, warnAboutUnmatchedPaths } from './check/check-routes.ts'
 import { checkSections } from './check/check-sections.ts'
 import { checkUi } from './check/check-ui.ts'
 import { ConfigError, ConfigProblems } from './config-error.ts'
@@ -153,6 +153,8 @@ function checkMainDocument(
   if (document.success && gateways.length === 0)
     context.problem([], 'got no gateways, expected at least one: nothing would listen')
   const ui = checkUi(context, parts.ui, targets)
+  const wire = buildWireLimits(parts.frontendPolicies ?? {})
+  warnAboutUnmatchedPaths(context, parts.routes, wire.normalizePath)
   problems.throwIfAny()
   if (unenforced === 'refused') refuseUnenforced(source.data, context)
   return {
@@ -163,7 +165,7 @@ function checkMainDocument(
     backend: buildBackendLimits(parts.config ?? {}),
     mcp: buildMcpLimits(parts.config ?? {}),
     llm: buildLlmLimits(parts.config ?? {}),
-    wire: buildWireLimits(parts.frontendPolicies ?? {}),
+    wire,
     gateways,
     namespacedKinds: findNamespacedKinds(parts),
     ui,

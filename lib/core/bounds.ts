@@ -1,7 +1,15 @@
 // Every limit by name, with its default. The comment names the config key that sets it; a limit without a key is
 // fixed, because no configuration should depend on it.
 
+/**
+ * `off`: paths are matched and forwarded as received. `merge`: unreserved escapes are decoded, dot segments resolved and
+ * slashes merged. `strict`: as `merge`, and paths that backends read in different ways are refused.
+ */
+export type PathNormalization = 'off' | 'merge' | 'strict'
+
 export interface WireLimits {
+  /** frontendPolicies.http.normalizePath: the form in which paths are matched and forwarded. */
+  normalizePath: PathNormalization
   /** frontendPolicies.http.maxHeadBytes: request line and fields; at most READ_BUFFER_BYTES. */
   maxHeadBytes: number
   /** frontendPolicies.http.http1MaxHeaders: fields in one head. */
@@ -29,6 +37,7 @@ export interface WireLimits {
 }
 
 export const WIRE_LIMITS: WireLimits = {
+  normalizePath: 'merge',
   maxHeadBytes: 32_768,
   maxHeaders: 128,
   maxBodyBytes: Number.MAX_SAFE_INTEGER,

@@ -205,9 +205,10 @@ settings('set the limits of client connections', () => {
   const http =
     'maxHeadBytes: 1024, http1MaxHeaders: 10, maxBodyBytes: 9, headTimeout: 1s, bodyIdleTimeout: 2s, ' +
     'responseIdleTimeout: 3s, http1IdleTimeout: 4s, maxConnections: 5, ' +
-    'maxConnectionsPerAddress: 8, http2MaxStreams: 6, headersWithUnderscores: allow'
+    'maxConnectionsPerAddress: 8, http2MaxStreams: 6, headersWithUnderscores: allow, normalizePath: strict'
   const text = `${GATEWAY}frontendPolicies: { http: { ${http} }, tls: { handshakeTimeout: 7s } }`
   assert.equal(configOf(text).wire, {
+    normalizePath: 'strict',
     maxHeadBytes: 1024,
     maxHeaders: 10,
     maxBodyBytes: 9,

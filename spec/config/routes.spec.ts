@@ -232,4 +232,19 @@ routes('run a regex in linear time that would backtrack exponentially', () => {
   }
 })
 
+routes('warn about a path that no request has after it is normalized', () => {
+  const warningsOf = (path: string, more = ''): readonly string[] =>
+    configOf(
+      `gateways: { default: { port: 1 } }\nroutes: [{ matches: [{ path: ${path} }], ${BACKEND} }]\n${more}`,
+    ).warnings
+  for (const path of ['{ exact: /a/ }', '{ pathPrefix: /a/b }', '{ regex: /%61 }'])
+    assert.equal(warningsOf(path), [])
+  assert.equal(warningsOf('{ pathPrefix: /%61//b }'), [
+    "c.yaml:2:30: routes[0].matches[0].path: '/%61//b' matches no request: requests have '/a/b', see frontendPolicies.http.normalizePath",
+  ])
+  assert.match(warningsOf("{ exact: '/%' }")[0]!, /such requests are refused/)
+  const off = 'frontendPolicies: { http: { normalizePath: off } }\n'
+  assert.equal(warningsOf('{ pathPrefix: /%61//b }', off), [])
+})
+
 routes.run()

@@ -97,6 +97,7 @@ export function buildLlmLimits({ llm = {} }: ProcessShape): LlmLimits {
 export function buildWireLimits(shape: FrontendShape): WireLimits {
   const { http = {}, tls = {} } = shape
   return {
+    normalizePath: http.normalizePath ?? WIRE_LIMITS.normalizePath,
     maxHeadBytes: http.maxHeadBytes ?? WIRE_LIMITS.maxHeadBytes,
     maxHeaders: http.http1MaxHeaders ?? WIRE_LIMITS.maxHeaders,
     maxBodyBytes: http.maxBodyBytes ?? WIRE_LIMITS.maxBodyBytes,

@@ -1,5 +1,8 @@
 // Checks `routes` and attaches them to the listeners that they name.
 
+import type { PathNormalization } from '../../core/bounds.ts'
+import { RequestHead } from '../../core/head.ts'
+import { normalizeTarget } from '../../http/normalize-path.ts'
 import type { ConfigPath } from '../config-error.ts'
 import { ANY_REQUEST } from '../shape/document-shapes.ts'
 import type { RouteShape } from '../shape/document-shapes.ts'
@@ -87,6 +90,27 @@ function checkRoute(
     limits: checkLimits(context, policiesPath, policiesShape),
     backends: valid,
   }
+}
+
+/** A path that is not in the form of requests never matches. */
+export function warnAboutUnmatchedPaths(
+  context: CheckContext,
+  routes: readonly (RouteShape | undefined)[],
+  mode: PathNormalization,
+): void {
+  const head = new RequestHead('', [], 0)
+  for (const [index, shape] of routes.entries())
+    for (const [at, { path }] of (shape?.matches ?? []).entries()) {
+      if (path.kind === 'regex') continue
+      head.target = path.value
+      const error = normalizeTarget(head, mode)
+      if (error === null && head.target === path.value) continue
+      const form = error === null ? `requests have '${head.target}'` : 'such requests are refused'
+      context.warn(
+        ['routes', index, 'matches', at, 'path'],
+        `'${path.value}' matches no request: ${form}, see frontendPolicies.http.normalizePath`,
+      )
+    }
 }
 
 /** Adds a route to a listener; the default key starts with the key of the listener. */

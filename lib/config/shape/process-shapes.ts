@@ -310,6 +310,14 @@ export const FRONTEND = z
   .strictObject({
     http: z
       .strictObject({
+        normalizePath: z
+          .enum(['off', 'merge', 'strict'])
+          .meta({
+            description:
+              'Form in which paths are matched and forwarded: `off` as received, `merge` with slashes merged, dot segments resolved and unreserved escapes decoded, `strict` also refuses ambiguous paths.',
+            preset: WIRE.normalizePath,
+          })
+          .optional(),
         maxHeadBytes: amountField(
           WIRE.maxHeadBytes,
           'Maximum bytes of request line and headers.',

@@ -88,7 +88,7 @@ const AWAY = [
     '/api/runtime/%2e%2e/playground',
     '/api/runtime/..%2fplayground',
   ],
-  ...['/api/runtime/', '/api/%72untime', '/API/runtime', '/api/runtime%2f..%2fplayground'],
+  ...['/api/runtime/', '/api/%2572untime', '/API/runtime', '/api/runtime%2f..%2fplayground'],
   ...['/ui/api/runtime', '/ui/lib/ui/service.js', '/ui/lib/ui/page/../service.js'],
   ...[
     '/ui/lib/ui/page/..%2fservice.js',
