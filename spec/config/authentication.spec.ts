@@ -62,6 +62,27 @@ auth('accepts every field of mcpAuthentication', () => {
   assert.not.match(inspect(mcpAuthentication, { depth: 9 }), 'hush')
 })
 
+auth('advertises any bearer methods, and warns about those that are not accepted', () => {
+  const read = (methods: string, more = '') => {
+    const meta = `resourceMetadata: { resource: "http://g/mcp", bearerMethodsSupported: ${methods} }`
+    const { warnings } = ungatedConfig(route(mcpAuth(`${TOKEN}, ${meta}${more}`)))
+    return warnings.map((warning) => warning.replace(/^.*bearerMethodsSupported/, ''))
+  }
+  assert.equal(read('[header]'), [])
+  assert.equal(read('[]'), [])
+  const advertised = "is advertised, but tokens are accepted only by the method 'header'"
+  assert.equal(read('[header, body, query]'), [
+    `[1]: 'body' ${advertised}`,
+    `[2]: 'query' ${advertised}`,
+  ])
+  const inQuery = ', authorizationLocation: { queryParameter: { name: access_token } }'
+  assert.equal(read('[query]', inQuery), [])
+  assert.equal(
+    problems(mcpAuth(`${TOKEN}, ${META.replace(' }', ', bearerMethodsSupported: header }')}`)),
+    ['mcpAuthentication.resourceMetadata.bearerMethodsSupported: got a string, expected a list'],
+  )
+})
+
 auth('has mode strict and a derived key set by default', () => {
   const { mcpAuthentication } = policiesOf(
     mcpAuth(`${TOKEN}, provider: { idp_realm: {} }, ${META}`),

@@ -44,6 +44,7 @@ export function checkMcpAuthentication(
   path: ConfigPath,
   shape: z.output<typeof MCP_AUTHENTICATION>,
 ): McpAuthenticationConfig {
+  warnAboutBearerMethods(context, [...path, 'resourceMetadata', 'bearerMethodsSupported'], shape)
   return {
     ...buildTokenRules(context, path, shape),
     mode: shape.mode,
@@ -54,6 +55,21 @@ export function checkMcpAuthentication(
     clientSecret: shape.clientSecret,
     resourceMetadata: shape.resourceMetadata,
   }
+}
+
+/** RFC 9728 names three methods; a client that uses another than the accepted one gets 401. */
+function warnAboutBearerMethods(
+  context: CheckContext,
+  path: ConfigPath,
+  { resourceMetadata, authorizationLocation }: z.output<typeof MCP_AUTHENTICATION>,
+): void {
+  const accepted = authorizationLocation?.kind === 'query' ? 'query' : 'header'
+  for (const [at, method] of (resourceMetadata.bearerMethodsSupported ?? []).entries())
+    if (method !== accepted)
+      context.warn(
+        [...path, at],
+        `'${method}' is advertised, but tokens are accepted only by the method '${accepted}'`,
+      )
 }
 
 export function checkJwtAuth(

@@ -119,8 +119,8 @@ const resourceMetadata = z.strictObject({
   scopesSupported: optionalOrNull(z.array(scope)).describe(
     'Scopes that are advertised to clients.',
   ),
-  bearerMethodsSupported: optionalOrNull(z.array(z.literal('header'))).describe(
-    'Supported ways to send tokens.',
+  bearerMethodsSupported: optionalOrNull(z.array(nonEmptyText)).describe(
+    'Ways to send tokens that are advertised; tokens are accepted only in the header.',
   ),
   resourceName: optionalOrNull(nonEmptyText).describe('Human-readable name of the resource.'),
   resourceDocumentation: optionalOrNull(httpUrl).describe('URL of the developer documentation.'),
