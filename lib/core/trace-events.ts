@@ -4,6 +4,7 @@ import type { LlmFacts } from './facts.ts'
 import type { RequestHead, ResponseHead } from './head.ts'
 import type { Allowance, Tap } from './types.ts'
 
+/** Events of spec.md §6 have `info`; those that the gateway adds have any of them. */
 export type TraceSeverity = 'success' | 'info' | 'warn' | 'error'
 
 /** The stage of a request at which a snapshot is taken. */
@@ -185,10 +186,10 @@ export interface CallTrace {
   recordResponse(head: ResponseHead): void
   /** Records a response that no policy changes. */
   recordReady(head: ResponseHead): void
-  /** Records a response that has no head. */
+  /** Records a response that has no head: its snapshots show the status only. */
   recordStatus(status: number): void
   recordFailure(message: string): void
-  close(message: string, severity?: TraceSeverity): void
+  close(message: string): void
 }
 
 /** The trace of one request. Every exchange that is not traced has null instead. */

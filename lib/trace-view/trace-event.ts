@@ -4,10 +4,14 @@ export interface ShownEvent {
   /** Microseconds; null for an event without a duration. */
   readonly eventStart: number | null
   readonly eventEnd: number
+  /** As the gateway sent it, or from the outcome: the gateway sends `info` for all events of spec.md §6. */
   readonly severity: string
   readonly scope: readonly string[]
   readonly message: { readonly type: string } & Readonly<Record<string, unknown>>
 }
+
+/** The error of a call that was given up because the request needed no response of it. */
+export const GIVEN_UP = 'the request ended first'
 
 export interface Step {
   /** The JSON as the gateway sent it. */
@@ -63,13 +67,25 @@ function parseJson(text: string): unknown {
 }
 
 function eventOf(value: unknown): ShownEvent {
-  const { eventStart, eventEnd, severity, scope, message } = asRecord(value)
+  const { eventStart, eventEnd, severity: sent, scope, message } = asRecord(value)
   const { type } = asRecord(message)
+  const severity = typeof sent === 'string' ? sent : 'info'
   return {
     eventStart: typeof eventStart === 'number' ? eventStart : null,
     eventEnd: typeof eventEnd === 'number' ? eventEnd : 0,
-    severity: typeof severity === 'string' ? severity : 'info',
+    severity: severity === 'info' ? severityOf(asRecord(message)) : severity,
     scope: Array.isArray(scope) ? scope.map(String) : [],
     message: { ...asRecord(message), type: typeof type === 'string' ? type : 'unknown' },
   }
+}
+
+/** The severity of an event of spec.md §6 by its outcome, so that failures stand out in a list. */
+function severityOf(message: Readonly<Record<string, unknown>>): string {
+  const { type, status, error, selectedRoute } = message
+  if (type === 'routeSelection') return selectedRoute === null ? 'error' : 'info'
+  if (type !== 'backendCallResult' && type !== 'requestFinished') return 'info'
+  const code = typeof status === 'number' ? status : 0
+  if (code >= 500) return 'error'
+  if (code >= 400) return 'warn'
+  return typeof error === 'string' && error !== GIVEN_UP ? 'error' : 'info'
 }

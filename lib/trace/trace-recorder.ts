@@ -3,7 +3,7 @@
 import type { LimitConfig } from '../config/policy-types.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { LlmFacts } from '../core/facts.ts'
-import type { ResponseHead } from '../core/head.ts'
+import { ResponseHead } from '../core/head.ts'
 import { tracePolicyName } from '../core/trace-events.ts'
 import type {
   CallTrace,
@@ -17,7 +17,6 @@ import type {
   TraceEvent,
   TraceMessage,
   TraceScope,
-  TraceSeverity,
 } from '../core/trace-events.ts'
 import type { Allowance, Tap } from '../core/types.ts'
 import type { Expression } from '../expressions/compile.ts'
@@ -27,6 +26,7 @@ import type { AuthorizationRule } from '../expressions/rules.ts'
 import { KnownSecrets } from '../text/known-secrets.ts'
 import { isSecretHeader, REDACTED, redactReason } from '../text/redaction.ts'
 import type { SecretNames } from '../text/redaction.ts'
+import { GIVEN_UP } from '../trace-view/trace-event.ts'
 import { BodyCopy } from './trace-bodies.ts'
 import type { BodyRedaction } from './trace-bodies.ts'
 import { AddedCredentials, describeRequestState, RedactionCache } from './trace-request.ts'
@@ -108,7 +108,7 @@ export class TraceRecorder implements Trace, TracedCallOwner {
 
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void {
     const state = this.#requestState()
-    const proxy = { ...(state['proxy'] as object | undefined), ...this.#durations() }
+    const proxy = { ...(state['proxy'] as object | undefined), ...this.#durations(scope) }
     const response = { code: head.status, headers: this.#redaction.redactHeaders(head) }
     const shownState = { ...state, response, proxy }
     this.emit({ type: 'responseSnapshot', stage, requestState: shownState }, { scope })
@@ -205,8 +205,7 @@ export class TraceRecorder implements Trace, TracedCallOwner {
 
   recordRoute(selected: string | null, evaluated: ReadonlySet<string>): void {
     const evaluatedRoutes = [...evaluated].toSorted()
-    const severity = selected === null ? 'error' : 'info'
-    this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes }, { severity })
+    this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes })
   }
 
   startCall(target: string, sent: SentRequest, scope?: TraceScope): TracedCall {
@@ -252,14 +251,11 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     } = this.#exchange
     const reason = error?.message ?? (outcome === 'complete' ? null : outcome)
     // A request that ends well may leave calls open: the response to a notification, or a slow target.
-    for (const call of this.#calls)
-      if (reason === null) call.close('the request ended first', 'info')
-      else call.close(reason)
+    for (const call of this.#calls) call.close(reason ?? GIVEN_UP)
     this.#responseCopy?.end(outcome)
     const code = status === 0 ? null : status
-    const severity = severityOf(code, reason)
     const shown = reason === null ? null : this.#secrets.redactText(reason)
-    this.emit({ type: 'requestFinished', status: code, error: shown }, { severity })
+    this.emit({ type: 'requestFinished', status: code, error: shown })
     this.#state = 'finished'
     this.#reader.onFinished()
   }
@@ -288,9 +284,11 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     return Math.max(0, Math.round((at - this.#exchange.startedAt) * 1000))
   }
 
-  /** The durations of the latest call. */
-  #durations(): object {
-    const call = [...this.#calls].at(-1)
+  /** The durations of the latest call of the target. */
+  #durations(scope: TraceScope): object {
+    const call = [...this.#calls].findLast(
+      (one) => scope === undefined || one.scope?.[0] === scope[0],
+    )
     if (call === undefined) return {}
     return {
       requestProcessingDuration: formatTraceSeconds(call.startedAt - this.#exchange.startedAt),
@@ -343,10 +341,7 @@ interface TracedCallOwner {
   /** `coding` is the Content-Encoding of the body. */
   redactionOf(coding: string | undefined): BodyRedaction
   redactError(text: string): string
-  emit(
-    message: TraceMessage,
-    more: { severity?: TraceSeverity; since?: number; scope?: TraceScope },
-  ): void
+  emit(message: TraceMessage, more: { since?: number; scope?: TraceScope }): void
   /** Records the head of a response; without a scope, policies see it next. */
   recordRawResponse(call: TracedCall, head: ResponseHead): void
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void
@@ -390,7 +385,11 @@ class TracedCall implements CallTrace {
 
   /** For a response without a head. */
   recordStatus(status: number): void {
-    if (this.endedAt === 0) this.#result(status, null)
+    if (this.endedAt > 0) return
+    const head = new ResponseHead('', [], 0)
+    head.status = status
+    this.recordResponse(head)
+    this.recordReady(head)
   }
 
   recordFailure(message: string): void {
@@ -398,16 +397,12 @@ class TracedCall implements CallTrace {
   }
 
   /** Closes the call: whatever is still open ends here. */
-  close(message: string, severity: TraceSeverity = 'error'): void {
-    if (this.endedAt === 0) this.#result(null, message, severity)
+  close(message: string): void {
+    if (this.endedAt === 0) this.#result(null, message)
     this.#copy.end('complete')
   }
 
-  #result(
-    status: number | null,
-    error: string | null,
-    severity: TraceSeverity = severityOf(status, error),
-  ): void {
+  #result(status: number | null, error: string | null): void {
     const { startedAt, scope } = this
     this.endedAt = performance.now()
     // After a response the rest of the body may still be sent; after a failure nothing is.
@@ -415,11 +410,6 @@ class TracedCall implements CallTrace {
     // The text may come from a client or a target.
     const redacted = error === null ? null : this.#owner.redactError(error)
     const message = { type: 'backendCallResult', status, error: redacted } as const
-    this.#owner.emit(message, { severity, since: startedAt, scope })
+    this.#owner.emit(message, { since: startedAt, scope })
   }
-}
-
-function severityOf(status: number | null, error: string | null): TraceSeverity {
-  if (error !== null || (status ?? 0) >= 500) return 'error'
-  return (status ?? 0) >= 400 ? 'warn' : 'info'
 }

@@ -154,4 +154,23 @@ summary('formats times', () => {
   ])
 })
 
+summary('an event of spec.md §6 has the severity of its outcome in a list', () => {
+  const shown = (message: object): string =>
+    stepOf(JSON.stringify({ eventStart: null, eventEnd: 1, severity: 'info', message })).event
+      .severity
+  for (const type of ['backendCallResult', 'requestFinished']) {
+    assert.is(shown({ type, status: 200, error: null }), 'info')
+    // The same for all 4xx, with and without an error text.
+    for (const status of [400, 401, 403, 404, 429, 499])
+      for (const error of [null, 'route not found'])
+        assert.is(shown({ type, status, error }), 'warn')
+    assert.is(shown({ type, status: 503, error: null }), 'error')
+    assert.is(shown({ type, status: 200, error: 'backend_reset' }), 'error')
+    assert.is(shown({ type, status: null, error: 'cannot connect' }), 'error')
+    assert.is(shown({ type, status: null, error: 'the request ended first' }), 'info')
+  }
+  assert.is(shown({ type: 'routeSelection', selectedRoute: null, evaluatedRoutes: [] }), 'error')
+  assert.is(shown({ type: 'routeSelection', selectedRoute: 'a', evaluatedRoutes: [] }), 'info')
+})
+
 summary.run()

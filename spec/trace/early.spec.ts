@@ -70,7 +70,7 @@ for (const [kind, policies] of AUTH)
     assert.is(status, 401)
     assert.equal(watched.list(), [...TO_ROUTE, `policy ${kind}`, ...END])
     assert.equal(resultOf(watched, kind), { type: 'apply', details: 'answered 401', ...UNSAID })
-    assert.is(watched.events.at(-1)?.severity, 'warn')
+    assert.is(watched.events.at(-1)?.severity, 'info')
   })
 
 trace('a policy is skipped if an optional token is missing', async () => {

@@ -44,11 +44,11 @@ trace('the backend refuses connections', async () => {
   const { status, error } = watched.messageOf('backendCallResult')
   assert.is(status, null)
   assert.match(String(error), /^upstream call failed: /)
-  assert.is(severityOf(watched, 'backendCallResult'), 'error')
+  assert.is(severityOf(watched, 'backendCallResult'), 'info')
   const finished = watched.messageOf('requestFinished')
   assert.is(finished['status'], 503)
   assert.is(finished['error'], error)
-  assert.is(severityOf(watched, 'requestFinished'), 'error')
+  assert.is(severityOf(watched, 'requestFinished'), 'info')
 })
 
 trace('the backend does not answer in time', async () => {
@@ -100,7 +100,7 @@ trace('the backend fails in the middle of its body: the received part is shown',
   const finished = watched.messageOf('requestFinished')
   assert.is(finished['status'], 200)
   assert.is(finished['error'], 'backend_reset')
-  assert.is(severityOf(watched, 'requestFinished'), 'error')
+  assert.is(severityOf(watched, 'requestFinished'), 'info')
 })
 
 trace('the client disconnects before there is a response', async () => {

@@ -134,7 +134,7 @@ trace('shows the status of a refusal of the mock provider', async () => {
   await watched.all()
   assert.is(watched.messageOf('backendCallResult')['status'], 400)
   const { severity } = watched.events.find(({ message }) => message.type === 'backendCallResult')!
-  assert.is(severity, 'warn')
+  assert.is(severity, 'info')
 })
 
 trace('shows no provider call after a 429 of a token limit', async () => {

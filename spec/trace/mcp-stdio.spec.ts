@@ -29,6 +29,8 @@ function callOf(target: string): string[] {
     'backendCallStart',
     'bodySnapshot final request',
     'backendCallResult',
+    'responseSnapshot raw response',
+    'responseSnapshot backend response ready',
   ]
   return parts.map((part) => `${target}: ${part}`)
 }
@@ -70,7 +72,13 @@ trace('a call shows the message that the child got, and its result', async () =>
   ] as Record<string, Json>
   assert.equal([backend?.['type'], backend?.['protocol']], ['mcp', 'mcp'])
   assert.is(mcp?.['methodName'], 'tools/call')
-  assert.is(watched.messageOf('one: backendCallStart')['target'], 'one')
+  assert.is(watched.messageOf('one: backendCallStart')['target'], 'stdio:one')
+  for (const stage of ['raw response', 'backend response ready']) {
+    const { requestState } = watched.messageOf(`one: responseSnapshot ${stage}`)
+    const { response, proxy } = requestState as Record<string, Json>
+    assert.equal(response, { code: 200, headers: {} })
+    assert.match(String(proxy?.['upstreamDuration']), /^\d+\.\d{6}s$/)
+  }
   const { result } = answer as { result: { content: { text: string }[] } }
   const { body } = watched.messageOf('one: bodySnapshot final request')
   assert.is(Buffer.from(String(body), 'base64').toString(), result.content[0]?.text)
@@ -175,7 +183,7 @@ trace('shows a child that exits, and the next one', async () => {
   const methods = callsTo(next, 'one').map(([method]) => method)
   assert.equal(methods, ['initialize', 'notifications/initialized', 'tools/call'])
   const result = died.events.find(({ message }) => message.type === 'backendCallResult')
-  assert.is(result?.severity, 'error')
+  assert.is(result?.severity, 'info')
 })
 
 trace('shows a child that cannot be started', async () => {

@@ -95,7 +95,7 @@ export class TracedMessage {
   /** `secrets` are the credentials that the child has from the gateway. */
   writtenToChild(bytes: Buffer, secrets: readonly string[] = []): void {
     for (const secret of secrets) this.#trace.addSecret(secret)
-    const call = this.sentByHttp(this.#target, {})
+    const call = this.sentByHttp(`stdio:${this.#target}`, {})
     this.#childCall = call
     call.requestBodyTap.chunk(bytes, 0, bytes.length)
     call.requestBodyTap.end('complete')
