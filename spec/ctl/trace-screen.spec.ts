@@ -151,13 +151,17 @@ screen('searches the events and continues at the start', () => {
 })
 
 screen('finds an event by its type, as the list or the JSON calls it', () => {
-  const search = (text: string) => keys(sample(), '/', ...text, 'return')
+  const search = (...words: string[]) => {
+    const letters = words
+      .map((word) => word.split(''))
+      .flatMap((word, i) => (i === 0 ? word : ['space', ...word]))
+    return keys(sample(), '/', ...letters, 'return')
+  }
   const at = SAMPLE_LINES.findIndex((line) => line.includes('"backendCallResult"'))
   assert.ok(at > 0)
   assert.is(search('backendCallResult').selected, at)
-  assert.is(search('Backend'.concat('x')).notice, 'not found: Backendx')
-  const typed = keys(sample(), '/', ...'backend', 'space', ...'result', 'return')
-  assert.is(typed.selected, at)
+  assert.is(search('backend', 'result').selected, at)
+  assert.is(search('backend', 'results').notice, 'not found: backend results')
 })
 
 screen('gives the time of a stream to the response body, not to the usage after it', () => {

@@ -152,7 +152,9 @@ bounds(
 /** The reasons of sessions that were evicted, in order. */
 function evictionsIn({ lines }: RunningGateway): string[] {
   return lines
-    .filter(({ message, reason }) => message === 'session ended' && /^evicted/.test(String(reason)))
+    .filter(
+      ({ message, reason }) => message === 'session ended' && String(reason).startsWith('evicted'),
+    )
     .map(({ reason }) => String(reason).replace(/\d+ s/, 'N s'))
 }
 
