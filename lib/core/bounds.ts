@@ -134,11 +134,17 @@ export interface LlmLimits {
   maxHeldBytes: number
   /** config.llm.maxHeldTogether: bytes of all requests that are held for that or for another provider attempt. */
   maxHeldTogether: number
+  /** config.llm.maxKeptBytes: a request up to this length is kept for another provider attempt; 0 keeps none. */
+  maxKeptBytes: number
+  /** config.llm.firstByteTimeout: time to the response head before the next provider is called; 0 for any time. */
+  firstByteTimeout: number
 }
 
 export const LLM_LIMITS: LlmLimits = {
   maxHeldBytes: 4_194_304,
   maxHeldTogether: 268_435_456,
+  maxKeptBytes: 4_194_304,
+  firstByteTimeout: 60_000,
 }
 
 /** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
@@ -190,9 +196,6 @@ export const MAX_CHUNK_EXTRA_BYTES = 16_384
 
 /** Bytes of a request body kept for the `retry` policy or for a retry after a stale pooled connection. */
 export const MAX_REPLAY_BYTES = 65_536
-
-/** Bytes of an LLM request kept for another provider attempt. */
-export const MAX_LLM_REPLAY_BYTES = 1_048_576
 
 /** Provider attempts for one LLM request. */
 export const MAX_PROVIDER_ATTEMPTS = 8

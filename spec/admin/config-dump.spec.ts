@@ -210,7 +210,12 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       responseHeadTimeout: '1m',
     },
     mcp: MCP_SHOWN,
-    llm: { maxHeldBytes: 9000, maxHeldTogether: 268435456 },
+    llm: {
+      maxHeldBytes: 9000,
+      maxHeldTogether: 268435456,
+      maxKeptBytes: 4194304,
+      firstByteTimeout: '1m',
+    },
   })
   assert.equal(dump['frontendPolicies'], {
     http: {

@@ -165,15 +165,17 @@ settings('set the limits of backend connections', () => {
 })
 
 settings('set the limits of held LLM requests', () => {
-  const { maxHeldBytes, maxHeldTogether } = LLM_LIMITS
-  assert.equal(withConfig('llm: { maxHeldBytes: 9000 }').llm, {
-    maxHeldBytes: 9000,
-    maxHeldTogether,
-  })
+  assert.equal(withConfig('llm: { maxHeldBytes: 9000 }').llm, { ...LLM_LIMITS, maxHeldBytes: 9000 })
   assert.equal(withConfig('llm: { maxHeldTogether: 20000000 }').llm, {
-    maxHeldBytes,
+    ...LLM_LIMITS,
     maxHeldTogether: 20_000_000,
   })
+  assert.equal(withConfig('llm: { maxKeptBytes: 0, firstByteTimeout: 0s }').llm, {
+    ...LLM_LIMITS,
+    maxKeptBytes: 0,
+    firstByteTimeout: 0,
+  })
+  assert.equal([LLM_LIMITS.maxKeptBytes, LLM_LIMITS.firstByteTimeout], [4_194_304, 60_000])
   assert.equal(
     problemsOf(`${GATEWAY}config:\n  llm: { maxHeldBytes: 10, maxHeldTogether: 1.5 }\n`),
     [

@@ -1,11 +1,11 @@
 // Plans LLM backends: the connection pool of each provider, and the providers of each model.
 
 import type { ByteBudget } from '../../core/byte-budgets.ts'
-import { MAX_LLM_REPLAY_BYTES } from '../../core/bounds.ts'
 import type { LlmLimits } from '../../core/bounds.ts'
 import { SYSTEM_TLS } from '../check/check-backend-policies.ts'
 import type { AiEntry, AiPolicyConfig, LlmModel, VirtualModel } from '../backend-types.ts'
 import type {
+  BackendAuthConfig,
   BackendConfig,
   BackendTlsConfig,
   EndpointAddress,
@@ -73,6 +73,13 @@ interface CandidatePolicies {
   readonly responseHeaders: HeaderModifierConfig | null
 }
 
+interface CandidateTarget {
+  readonly entry: AiEntry
+  readonly backend: Backend
+  /** The credential for the provider; null sends that of the client. */
+  readonly auth: BackendAuthConfig | null
+}
+
 const NO_POLICY: AiPolicyConfig = {
   modelAliases: {},
   routes: {},
@@ -132,7 +139,8 @@ export class LlmPlanner {
       auth: null,
       tls: null,
     }
-    const candidate = this.#createCandidate(entry, provider, policy)
+    const target = { entry, backend: provider, auth: null }
+    const candidate = this.#createCandidate(target, policy)
     this.#resources.health.addCandidate(backend.key, candidate)
     const catalogue = new AnyModelCatalogue([[{ candidate, weight: 1 }]], {})
     const llm = this.#createBackend(backend, policy, catalogue, editedMembersOf([policy]))
@@ -157,6 +165,7 @@ export class LlmPlanner {
     const { held, limits } = this.#resources
     const holdFor = needs === 'model' ? 'model' : catalogue.needs
     const isEdited = editedMembers.length > 1 || catalogue.edits === 'model'
+    const usage = isLimited && policy.usage === 'inject' ? 'ask' : 'leave'
     const settings: LlmSettings = {
       formats: new FormatTable(policy.routes),
       catalogue,
@@ -165,12 +174,14 @@ export class LlmPlanner {
         holdFor,
         sharedBudget: held,
         maxHeldBytes: limits.maxHeldBytes,
-        maxKeptBytes: MAX_LLM_REPLAY_BYTES,
+        // With one provider, a request is sent again only if the provider refuses the option for usage.
+        maxKeptBytes: catalogue.hasAlternatives || usage === 'ask' ? limits.maxKeptBytes : 0,
         watchedMembers: createWatchedMembers(editedMembers),
       },
       host: kind === 'host' ? 'plain' : 'provider',
       edits: isEdited ? 'members' : 'nothing',
-      usage: isLimited && policy.usage === 'inject' ? 'ask' : 'leave',
+      usage,
+      firstByteTimeout: limits.firstByteTimeout,
     }
     return new LlmBackend(settings)
   }
@@ -202,11 +213,17 @@ export class LlmPlanner {
     })
     const target =
       policies.length === 0 ? provider : new BackendWithPolicies(provider, policies, enforce)
-    const candidate = this.#createCandidate(entry, target, candidatePolicies.policy)
+    const candidate = this.#createCandidate(
+      { entry, backend: target, auth },
+      candidatePolicies.policy,
+    )
     return this.#resources.health.addCandidate(backend.key, candidate)
   }
 
-  #createCandidate(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): ProviderCandidate {
+  #createCandidate(
+    { entry, backend, auth }: CandidateTarget,
+    policy: AiPolicyConfig,
+  ): ProviderCandidate {
     const { log } = this.#resources
     const logRefusal = (model: string): void =>
       log.write('info', 'llm', 'model does not support include_usage', [
@@ -218,6 +235,7 @@ export class LlmPlanner {
     return {
       entry,
       backend,
+      hasOwnKey: auth !== null && auth.kind !== 'passthrough',
       overrides: serializeMembers(policy.overrides),
       defaults: serializeMembers(policy.defaults),
       health: new ProviderHealth(),

@@ -80,9 +80,10 @@ function amountField(preset: number, description: string, [min, max]: readonly [
   return z.int().min(min).max(max).meta({ description, preset }).optional()
 }
 
-// Allowed ranges: counts, bytes of one message, event streams, keys (about the maximum of a Map), bytes of all requests.
+// Allowed ranges: counts, bytes of one message, bytes of a kept request, event streams, keys (about the maximum of a Map), bytes of all requests.
 const COUNT = [1, 0x7fff_ffff] as const
 const BYTES = [1024, 0x0800_0000] as const
+const KEPT_BYTES = [0, 0x0800_0000] as const
 const STREAMS = [1, 10_000] as const
 const KEYS = [1, 16_000_000] as const
 const TOTAL_BYTES = [1024, 0x2_0000_0000] as const
@@ -249,6 +250,16 @@ export const PROCESS = z
           LLM.maxHeldTogether,
           'Maximum bytes of all held LLM requests; above it new ones get 503 or are not retried.',
           TOTAL_BYTES,
+        ),
+        maxKeptBytes: amountField(
+          LLM.maxKeptBytes,
+          'Maximum bytes of a request that is kept for another provider; a larger one gets one attempt. `0` keeps none.',
+          KEPT_BYTES,
+        ),
+        firstByteTimeout: durationField(
+          LLM.firstByteTimeout,
+          'Time to the response head of a provider before the next provider is called; `0s` waits for any time.',
+          duration,
         ),
       })
       .optional(),

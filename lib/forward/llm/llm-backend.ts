@@ -47,6 +47,8 @@ export interface LlmSettings {
   readonly edits: 'members' | 'nothing'
   /** Whether to ask providers for usage where the client does not. */
   readonly usage: BodyEdits['usage']
+  /** Time to the response head of a provider in ms, before the next one is called; 0 for any time. */
+  readonly firstByteTimeout: number
 }
 
 export class LlmBackend implements Backend {
@@ -296,7 +298,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
 
   #callProviders(choices: readonly ProviderChoice[]): void {
     this.#state = 'calling'
-    const { usage, host, formats } = this.#settings
+    const { usage, host, formats, firstByteTimeout } = this.#settings
     const supported = choices.filter(({ candidate }) =>
       supportsFormat(candidate.entry.provider, this.#format),
     )
@@ -305,6 +307,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
       choices: supported.length > 0 ? supported : choices,
       usage,
       host,
+      firstByteTimeout,
       format: this.#format,
       formats,
       mayChargeLate: this.#mayChargeLate,

@@ -29,6 +29,7 @@ export class PeekedBody implements Body, Sink {
   #sourceState: 'open' | 'ended' | Outcome = 'open'
   #trailers: HeaderFields | null = null
   #decide!: (beginning: string) => void
+  #isEnough: (beginning: string) => boolean = () => false
   #timer: NodeJS.Timeout | null = null
   #sink!: Sink
 
@@ -39,10 +40,22 @@ export class PeekedBody implements Body, Sink {
     this.#source = source
   }
 
-  /** `decide` gets the first bytes once, in its own microtask, and then starts or cancels this body. */
-  peek(decide: (beginning: string) => void): void {
+  /** The source broke off. */
+  get isCut(): boolean {
+    return this.#sourceState !== 'open' && this.#sourceState !== 'ended'
+  }
+
+  /**
+   * `decide` gets the first bytes once, in its own microtask, and then starts or cancels this body. `isEnough` ends the wait
+   * for more bytes.
+   */
+  peek(
+    decide: (beginning: string) => void,
+    isEnough: (beginning: string) => boolean = () => false,
+  ): void {
     this.#move('peeking')
     this.#decide = decide
+    this.#isEnough = isEnough
     this.#timer = setTimeout(() => this.#reportBeginning(), PEEK_DEADLINE)
     this.#source.start(this, 'content')
   }
@@ -83,7 +96,8 @@ export class PeekedBody implements Body, Sink {
     if (this.#state === 'flowing') return this.#sink.write(bytes, from, to)
     if (this.#state === 'over') return true
     this.#buffer.append(bytes, from, to)
-    if (this.#buffer.length >= MAX_PEEKED_BYTES) this.#reportBeginning()
+    if (this.#buffer.length >= MAX_PEEKED_BYTES || this.#isEnough(this.#beginning))
+      this.#reportBeginning()
     return this.#state === 'peeking'
   }
 
@@ -107,10 +121,14 @@ export class PeekedBody implements Body, Sink {
     if (this.#sourceState === 'open') this.#source.pause()
     queueMicrotask(() => {
       if (this.#state !== 'decided') return
-      const beginning = this.#buffer.take()
-      this.#buffer.append(beginning, 0, beginning.length)
-      this.#decide(beginning.toString('utf8', 0, MAX_PEEKED_BYTES))
+      this.#decide(this.#beginning)
     })
+  }
+
+  get #beginning(): string {
+    const bytes = this.#buffer.take()
+    this.#buffer.append(bytes, 0, bytes.length)
+    return bytes.toString('utf8', 0, MAX_PEEKED_BYTES)
   }
 
   #stopTimer(): void {

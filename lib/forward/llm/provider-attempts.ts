@@ -12,12 +12,15 @@ import { EMPTY_BODY } from '../../core/replies.ts'
 import type { Attempt, Body, Reply, TokenCost, TokenEstimate } from '../../core/types.ts'
 import { TappedBody } from '../../http/tapped-body.ts'
 import { isEventStream } from '../../text/sse-reader.ts'
+import { createBackendTimeout } from '../http/backend-call.ts'
 import { saveRequestState } from '../retry.ts'
 import type { BodyEdits } from './llm-call-types.ts'
 import { essenceOf, isJsonFormat, isJsonType, needsUsageOption } from './llm-formats.ts'
 import type { ChargeBasis, FormatTable } from './llm-formats.ts'
 import { findModelInPath } from './model-position.ts'
 import type { ModelInHead, PathAndQuery } from './model-position.ts'
+import { beginsWithOverload, hasFirstEvent, RETRYABLE_STATUSES } from './overload-errors.ts'
+import type { StreamKind } from './overload-errors.ts'
 import { PeekedBody } from './peeked-body.ts'
 import type { AttemptBody } from './prompt/attempt-body.ts'
 import type { PromptBody } from './prompt/prompt.ts'
@@ -30,8 +33,9 @@ import { UsageFilter } from './usage/usage-filter.ts'
 import { UsageSettlement } from './usage/usage-settlement.ts'
 import { contentCodingOf, keepDecodableCodings } from './usage/watch-compressed.ts'
 
-/** After these, the next provider is called. */
-const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
+/** With a key of the gateway, these are faults of its configuration at this provider, and not of the client. */
+const KEY_REFUSALS: ReadonlySet<number> = new Set([401, 403])
+const NOT_FOUND = 404
 
 /** Answers of a provider that does not know a member of the request. */
 const UNKNOWN_MEMBER_STATUSES: ReadonlySet<number> = new Set([400, 422])
@@ -55,6 +59,8 @@ export interface ProviderAttemptPlan {
   readonly usage: BodyEdits['usage']
   readonly prompt: PromptBody
   readonly facts: LlmFacts
+  /** Time to the response head in ms, after which the next provider is called; 0 for any time. */
+  readonly firstByteTimeout: number
 }
 
 export class ProviderAttempts implements Attempt {
@@ -71,6 +77,7 @@ export class ProviderAttempts implements Attempt {
   #model: string | null = null
   /** `omitted`: sent again without `include_usage`, after a 400 or 422. */
   #usageOption: 'allowed' | 'omitted' = 'allowed'
+  #timer: NodeJS.Timeout | null = null
 
   constructor(exchange: Exchange, attempt: Attempt, plan: ProviderAttemptPlan) {
     this.#exchange = exchange
@@ -79,6 +86,12 @@ export class ProviderAttempts implements Attempt {
     const { path, query } = exchange.request
     this.#clientTarget = { path, query }
     this.#restoreRequest = saveRequestState(exchange)
+    const { forwarding } = exchange
+    const { releaseResources } = forwarding
+    forwarding.releaseResources = () => {
+      this.#stopTimer()
+      releaseResources?.()
+    }
   }
 
   get body(): Body {
@@ -118,19 +131,54 @@ export class ProviderAttempts implements Attempt {
     if (exchange.forwarding.tokenCost !== null)
       exchange.forwarding.tokenCost = new AbandonedCost(body, () => this.#estimatedInput ?? 0)
     exchange.trace?.emit({ type: 'llmRouteResolved', provider: facts.provider, routeType: format })
+    this.#startTimer()
     candidate.backend.call(exchange, this)
   }
 
   answer(reply: Reply): void {
+    this.#stopTimer()
     const { head } = reply
-    const { candidate } = this.#choice
-    if (RETRYABLE_STATUSES.has(head.status)) {
-      candidate.health.failed(parseRetryAfter(head))
+    const { status } = head
+    const { health, hasOwnKey } = this.#choice.candidate
+    const isKeyRefused = hasOwnKey && KEY_REFUSALS.has(status)
+    if (isKeyRefused || RETRYABLE_STATUSES.has(status)) {
+      health.failed(parseRetryAfter(head))
       if (this.#selectNextChoice()) return reply.body.cancel()
-    } else candidate.health.succeeded()
-    if (UNKNOWN_MEMBER_STATUSES.has(head.status) && this.#mayRefuseUsage(reply))
+    } else if (hasOwnKey && status === NOT_FOUND) {
+      // The provider works, but does not have the model or the path.
+      health.succeeded()
+      if (this.#selectNextChoice()) return reply.body.cancel()
+    } else {
+      const kind = this.#hasNextChoice ? streamKindOf(reply) : null
+      if (kind !== null) return this.#peekAtStream(reply, kind)
+      health.succeeded()
+    }
+    if (UNKNOWN_MEMBER_STATUSES.has(status) && this.#mayRefuseUsage(reply))
       return this.#peekAtRefusal(reply)
     this.#relay(reply)
+  }
+
+  /** Only where another provider can be called: the last one may take its time. */
+  #startTimer(): void {
+    const { firstByteTimeout } = this.#plan
+    if (firstByteTimeout > 0 && this.#choiceIndex + 1 < this.#plan.choices.length)
+      this.#timer = setTimeout(() => this.#onFirstByteTimeout(), firstByteTimeout)
+  }
+
+  #stopTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+  }
+
+  #onFirstByteTimeout(): void {
+    const exchange = this.#exchange
+    // A provider cannot answer before the client has sent the whole request.
+    if (!this.#plan.prompt.isWhole) return this.#startTimer()
+    if (exchange.isAnswered || !this.#hasNextChoice) return
+    const call = exchange.pendingCall
+    this.fail(createBackendTimeout())
+    // After `fail`, which detaches the body of the request from this call.
+    call?.cancel()
   }
 
   #relay(reply: Reply): void {
@@ -145,6 +193,7 @@ export class ProviderAttempts implements Attempt {
   }
 
   fail(error: GatewayError): void {
+    this.#stopTimer()
     if (error.source === 'backend') {
       this.#choice.candidate.health.failed(0)
       if (this.#selectNextChoice()) return
@@ -163,7 +212,34 @@ export class ProviderAttempts implements Attempt {
   }
 
   /** Reads the message of a refusal. If it is about `include_usage`, the provider is called again without the option. */
-  #peekAtRefusal({ head, body, tunnel }: Reply): void {
+  #peekAtRefusal(reply: Reply): void {
+    this.#peekAt(reply, (beginning) => {
+      if (!USAGE_REFUSAL_PATTERN.test(beginning) || !this.#plan.prompt.isReplayable) return 'relay'
+      this.#usageOption = 'omitted'
+      this.#retryLater()
+      return 'drop'
+    })
+  }
+
+  /** Reads the first event of a stream. If it is an overload error, or the stream is cut before it, it has failed. */
+  #peekAtStream(reply: Reply, kind: StreamKind): void {
+    const { health } = this.#choice.candidate
+    const decide = (beginning: string, { isCut }: PeekedBody): 'relay' | 'drop' => {
+      if (!isCut && !beginsWithOverload(beginning, kind)) {
+        health.succeeded()
+        return 'relay'
+      }
+      health.failed(0)
+      return this.#selectNextChoice() ? 'drop' : 'relay'
+    }
+    this.#peekAt(reply, decide, (beginning) => hasFirstEvent(beginning, kind))
+  }
+
+  #peekAt(
+    { head, body, tunnel }: Reply,
+    decide: (beginning: string, peeked: PeekedBody) => 'relay' | 'drop',
+    isEnough?: (beginning: string) => boolean,
+  ): void {
     const exchange = this.#exchange
     const { pendingCall } = exchange
     const peeked = new PeekedBody(body)
@@ -176,22 +252,22 @@ export class ProviderAttempts implements Attempt {
       if (exchange.isAnswered) return peeked.cancel()
       exchange.pendingCall = pendingCall
       try {
-        if (USAGE_REFUSAL_PATTERN.test(beginning) && this.#plan.prompt.isReplayable) {
-          this.#usageOption = 'omitted'
-          this.#retryLater()
-          return peeked.cancel()
-        }
+        if (decide(beginning, peeked) === 'drop') return peeked.cancel()
         if (peeked.framing === 'open') head.remove('transfer-encoding')
         this.#relay({ head, body: peeked, tunnel })
       } catch (error) {
         exchange.fail(toGatewayError(error))
       }
-    })
+    }, isEnough)
+  }
+
+  get #hasNextChoice(): boolean {
+    const { choices, prompt } = this.#plan
+    return this.#choiceIndex + 1 < choices.length && prompt.isReplayable
   }
 
   #selectNextChoice(): boolean {
-    const { choices, prompt } = this.#plan
-    if (this.#choiceIndex + 1 >= choices.length || !prompt.isReplayable) return false
+    if (!this.#hasNextChoice) return false
     this.#choiceIndex++
     this.#usageOption = 'allowed'
     this.#retryLater()
@@ -284,6 +360,15 @@ function limitCodings(request: RequestHead, body: AttemptBody): void {
   const kept = body.mayAskForUsage ? '' : keepDecodableCodings(accepted)
   if (kept === '') request.remove('accept-encoding')
   else if (kept !== accepted) request.set('accept-encoding', kept)
+}
+
+/** The kind of a stream whose first event can be read; null for other responses. */
+function streamKindOf({ head, body, tunnel }: Reply): StreamKind | null {
+  if (head.status < 200 || head.status > 299 || tunnel !== null) return null
+  if (body.framing === 'none' || head.has('content-encoding')) return null
+  const type = head.get('content-type')
+  if (isEventStream(type)) return 'events'
+  return essenceOf(type ?? '') === 'application/vnd.amazon.eventstream' ? 'frames' : null
 }
 
 type BodyMembers = ReadonlyMap<string, string>

@@ -23,6 +23,8 @@ export interface ProviderCatalogue {
   readonly needs: 'model' | 'nothing'
   /** Whether a provider may get another model than the client's. */
   readonly edits: 'model' | 'nothing'
+  /** Whether a request may have more than one provider, so that its body must be kept. */
+  readonly hasAlternatives: boolean
   /** The configured path that all providers share; null if there is none or they differ. */
   readonly pathOverride: string | null
   /** The ids for `GET /models`; null if the provider answers that. With an API key, only models that the key may use. */
@@ -35,6 +37,7 @@ export interface ProviderCatalogue {
 export class AnyModelCatalogue implements ProviderCatalogue {
   readonly needs: 'model' | 'nothing'
   readonly edits: 'model' | 'nothing'
+  readonly hasAlternatives: boolean
   readonly pathOverride: string | null
   readonly #levels: readonly CandidateLevel[]
   readonly #aliases: ReadonlyMap<string, string>
@@ -46,6 +49,7 @@ export class AnyModelCatalogue implements ProviderCatalogue {
       levels.flat().map(({ candidate }) => candidate.entry.pathOverride),
     )
     this.pathOverride = others.length > 0 ? null : path
+    this.hasAlternatives = levels.flat().length > 1
     const setsModel = levels.flat().some(({ candidate }) => candidate.entry.provider.model !== null)
     this.edits = this.#aliases.size > 0 || setsModel ? 'model' : 'nothing'
     this.needs = this.#aliases.size > 0 || levels.some(needsModelInPath) ? 'model' : 'nothing'
@@ -103,6 +107,7 @@ export interface VirtualModelEntry {
 export class ListedModelCatalogue implements ProviderCatalogue {
   readonly needs = 'model'
   readonly edits = 'model'
+  readonly hasAlternatives: boolean
   readonly pathOverride = null
   readonly #names: readonly string[]
   readonly #listed: ReadonlyMap<string, ListedModelEntry>
@@ -111,6 +116,7 @@ export class ListedModelCatalogue implements ProviderCatalogue {
   constructor(listed: readonly ListedModelEntry[], virtual: readonly VirtualModelEntry[]) {
     this.#listed = new Map(listed.map((model) => [model.name, model]))
     this.#virtual = new Map(virtual.map((model) => [model.name, model]))
+    this.hasAlternatives = virtual.some(({ levels }) => levels.flat().length > 1)
     const visible = listed.filter(({ visibility }) => visibility === 'public')
     const names = [...visible, ...virtual].map(({ name }) => name)
     this.#names = names.filter((name) => !name.includes('*'))
@@ -211,6 +217,8 @@ export interface ProviderCandidate {
   readonly entry: AiEntry
   /** The backend with the provider's own policies. */
   readonly backend: Backend
+  /** The gateway sends its own key, and not that of the client. */
+  readonly hasOwnKey: boolean
   /** Body members as JSON text: `overrides` always, `defaults` where the member is missing. */
   readonly overrides: ReadonlyMap<string, string>
   readonly defaults: ReadonlyMap<string, string>

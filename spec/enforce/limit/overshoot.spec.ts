@@ -153,8 +153,8 @@ function rulesOf(limits: LimitRegistry) {
 }
 
 for (const [where, start] of [
-  ['a process', Load.alone],
-  ['workers', Load.ofWorker],
+  ['a process', () => Load.alone()],
+  ['workers', () => Load.ofWorker()],
 ] as const)
   for (const mix of MIXES)
     overshoot(`of ${where} is at most 1.5 after the first window: ${mix.name}`, async () => {

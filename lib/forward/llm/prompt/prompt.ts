@@ -38,6 +38,9 @@ export interface PromptOptions {
   readonly watchedMembers: WatchedMembers
 }
 
+/** Bytes that may arrive together with the model, before an attempt takes the body and the client is paused. */
+const MAX_BYTES_AHEAD = 1_048_576
+
 /** `gathering`: the bytes that arrived with the head are being delivered. `ready`: waiting for the next attempt. */
 type PromptBodyState = 'fresh' | 'gathering' | 'reading' | 'ready' | 'flowing' | 'over'
 
@@ -290,8 +293,8 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
 
   /** Keeps bytes while no attempt takes them. */
   #hold(bytes: Buffer, from: number, to: number): boolean {
-    const { maxHeldBytes, maxKeptBytes, faults } = this.#options
-    const maxBytes = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, maxKeptBytes)
+    const { maxHeldBytes, faults } = this.#options
+    const maxBytes = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, MAX_BYTES_AHEAD)
     if (this.#kept.length + to - from > maxBytes) {
       if (!this.#isSearching || faults === 'refuse')
         return this.#fail(createPromptTooLargeError(this.size, maxHeldBytes))
