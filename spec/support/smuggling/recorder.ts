@@ -18,6 +18,8 @@ export interface RecordedRequest {
 /** Lines that all parsers read in the same way. */
 const CLEAN_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [\x21-\x7e\x80-\xff]+ HTTP\/1\.1$/
 const CLEAN_FIELD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/
+const FRAMING_FIELD = /^(?:transfer-encoding|content-length)\b/i
+const CLEAN_FRAMING_FIELD = /^(?:transfer-encoding: ?chunked|content-length: ?\d+)$/i
 
 export class Recorder {
   readonly requests: RecordedRequest[] = []
@@ -82,6 +84,7 @@ function isClean(head: string): boolean {
   return (
     CLEAN_LINE.test(line) &&
     fields.every((field) => CLEAN_FIELD.test(field)) &&
+    fields.every((field) => !FRAMING_FIELD.test(field) || CLEAN_FRAMING_FIELD.test(field)) &&
     count('host') === 1 &&
     count('content-length') + count('transfer-encoding') < 2
   )
