@@ -17,6 +17,7 @@ import type {
   Reply,
 } from '../../core/types.ts'
 import { send100Continue } from '../backend-attempt.ts'
+import { checkLlmOrigin } from '../page-requests.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
 import {
   dialectOf,
@@ -68,6 +69,11 @@ export class LlmBackend implements Backend {
     const { request } = exchange
     const requested = formats.formatOf(request.path)
     exchange.choice.errorFormat = this.errorFormatFor(exchange)
+    const refusal = this.#settings.host === 'provider' ? checkLlmOrigin(exchange) : null
+    if (refusal !== null) {
+      exchange.trace?.recordRefusal('crossSiteProtection', 403, refusal)
+      return exchange.fail(new GatewayError('ORIGIN_NOT_ALLOWED', refusal))
+    }
     if (catalogue.models !== null && request.method === 'GET') {
       const reply = createModelsReply(request, catalogue.models)
       if (reply !== null) return attempt.answer(reply)
