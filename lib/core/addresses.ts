@@ -15,6 +15,14 @@ export function hostOfAuthority(authority: string): string {
   return bracketed?.[1] ?? authority.replace(/:\d*$/, '')
 }
 
+/** Whether a page of the host sent this Origin. The scheme is not compared: a proxy in front may terminate TLS for the listener. */
+export function isOriginOfHost(origin: string, authority: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const { protocol, host } = new URL(origin)
+  const own = `${protocol}//${authority}`
+  return host !== '' && URL.canParse(own) && new URL(own).host === host
+}
+
 /** An upper case letter, a dot at the end of the name, or a port that may be the default port. */
 const OTHER_AUTHORITY_FORM = /[A-Z]|\.(?::|$)|:0*(?:80|443)?$/
 

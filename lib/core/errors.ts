@@ -22,6 +22,7 @@ const TABLE = {
   LLM_ENCODING: [415, 'client'],
   MODEL_MISSING: [400, 'client'],
   MODEL_DENIED: [403, 'client'],
+  ORIGIN_NOT_ALLOWED: [403, 'client'],
   MODEL_NOT_FOUND: [404, 'client'],
   METHOD_UNKNOWN: [501, 'client'],
   VERSION_UNKNOWN: [505, 'client'],

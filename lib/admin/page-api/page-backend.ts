@@ -1,6 +1,6 @@
 // The web UI on a gateway's listener, as a backend that this process answers.
 
-import { hostOfAuthority, isLoopback } from '../../core/addresses.ts'
+import { hostOfAuthority, isLoopback, isOriginOfHost } from '../../core/addresses.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import type { RequestHead } from '../../core/head.ts'
 import { buildReply, buildResponseHead } from '../../core/replies.ts'
@@ -91,16 +91,8 @@ function checkUiRequest(request: RequestHead, { hosts, allowsOrigin }: UiAccess)
   const origin = header('origin')
   if (origin !== undefined && allowsOrigin(origin)) return null
   return findCrossSiteRefusal({ method, path, header }, 'the web UI', (one) =>
-    isSameHost(one, receivedAuthority),
+    isOriginOfHost(one, receivedAuthority),
   )
-}
-
-/** Compares without the scheme: a proxy in front may terminate TLS for the listener. */
-function isSameHost(origin: string, authority: string): boolean {
-  if (!URL.canParse(origin)) return false
-  const { protocol, host } = new URL(origin)
-  const own = `${protocol}//${authority}`
-  return host !== '' && URL.canParse(own) && new URL(own).host === host
 }
 
 function createUiReply(answer: UiResponse): Reply {

@@ -18,6 +18,7 @@ import type {
   TokenEstimate,
 } from '../../core/types.ts'
 import { send100Continue } from '../backend-attempt.ts'
+import { checkLlmOrigin } from '../page-requests.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
 import {
   chargeBasisOf,
@@ -70,6 +71,11 @@ export class LlmBackend implements Backend {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
     const requested = formats.formatOf(request.path)
+    const refusal = this.#settings.host === 'provider' ? checkLlmOrigin(exchange) : null
+    if (refusal !== null) {
+      exchange.trace?.recordRefusal('crossSiteProtection', 403, refusal)
+      return exchange.fail(new GatewayError('ORIGIN_NOT_ALLOWED', refusal))
+    }
     const models = request.method === 'GET' ? catalogue.listModels(exchange) : null
     if (models !== null) {
       const reply = createModelsReply(request, models)

@@ -6,13 +6,14 @@ import type { Exchange } from '../../core/exchange.ts'
 import type { Attempt, Backend } from '../../core/types.ts'
 import type { AuthorizationRule } from '../../expressions/rules.ts'
 import { WholeBodyReader } from '../../http/read-whole-body.ts'
+import { checkRebinding } from '../page-requests.ts'
+import type { RebindingProtection } from '../page-requests.ts'
 import { send100Continue } from '../backend-attempt.ts'
 import {
   checkBatch,
   checkGetRequest,
   checkPostRequest,
   checkProtocolVersion,
-  checkRebinding,
   checkRepeatedHeaders,
   checkRoutingHeaders,
   createMethodRefusal,
@@ -20,7 +21,7 @@ import {
   parsePostedMessages,
   protocolVersionOf,
 } from './endpoint/request-checks.ts'
-import type { PostedMessages, RebindingProtection } from './endpoint/request-checks.ts'
+import type { PostedMessages } from './endpoint/request-checks.ts'
 import {
   acceptLegacyPost,
   isDocumentRequest,

@@ -121,6 +121,10 @@ const OF_MODELS: Readonly<Record<string, Row>> = {
     'This client may not use this model.',
     'The client is authenticated, but the model is not among those it may use.',
   ],
+  ORIGIN_NOT_ALLOWED: [
+    'A web page of another site sent this request.',
+    'If the page may use this route, add its origin to "cors.allowOrigins".',
+  ],
   MODEL_NOT_FOUND: [
     'No provider has this model.',
     'Compare the name with the models of the route: see the map.',

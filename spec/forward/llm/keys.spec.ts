@@ -114,7 +114,7 @@ keys('of a client are forwarded where the gateway has none', async () => {
 })
 
 keys('for Anthropic are sent with its version and without the headers of a browser', async () => {
-  const fields = { origin: 'http://o', 'sec-fetch-mode': 'cors', 'anthropic-beta': 'b' }
+  const fields = { origin: 'http://localhost', 'sec-fetch-mode': 'cors', 'anthropic-beta': 'b' }
   const { headers } = await seen({ entry: ANTHROPIC, policies: ROUTE }, { fields })
   assert.equal(
     ['anthropic-version', 'anthropic-beta', 'origin', 'sec-fetch-mode'].map((one) => headers[one]),

@@ -1,8 +1,6 @@
-// Checks that an HTTP request is a valid MCP request (reference.md 4.1): headers, protocol version, DNS rebinding,
+// Checks that an HTTP request is a valid MCP request (reference.md 4.1): headers, protocol version,
 // routing headers and body.
 
-import { hostOfAuthority, isLoopback } from '../../../core/addresses.ts'
-import type { Exchange } from '../../../core/exchange.ts'
 import type { RequestHead } from '../../../core/head.ts'
 import type { Reply } from '../../../core/types.ts'
 import { findJsonValue, listItems } from '../../../text/json-scan.ts'
@@ -81,33 +79,6 @@ export function checkProtocolVersion(
     message: `unsupported MCP protocol version: ${version}`,
     data: { supported: VERSIONS, requested: version },
   }
-}
-
-/**
- * `strict`: Host must be a loopback name and Origin a loopback origin or one that `cors` allows.
- * `pages`: only requests over loopback with an Origin are checked; without an Origin it is not a web page.
- */
-export type RebindingProtection = 'off' | 'pages' | 'strict'
-
-/** DNS rebinding: a web page whose name points to this machine sends that name in Host and Origin. */
-export function checkRebinding(exchange: Exchange, protection: RebindingProtection): string | null {
-  if (protection === 'off') return null
-  const {
-    request,
-    source,
-    enforcement: { allowedOrigin },
-  } = exchange
-  if (protection === 'strict' && !isLoopback(hostOfAuthority(request.authority)))
-    return `Host '${request.receivedAuthority}' is not a loopback name: see dnsRebindingProtection`
-  const isAllowed = (value: string): boolean => value === allowedOrigin || isLoopbackOrigin(value)
-  const origin = request.getAll('origin').find((value) => value === '' || !isAllowed(value))
-  if (origin === undefined || (protection === 'pages' && !isLoopback(source.address))) return null
-  return `Origin '${origin}' is not allowed: add it to cors, or see dnsRebindingProtection`
-}
-
-function isLoopbackOrigin(origin: string): boolean {
-  const [, authority] = /^https?:\/\/([^/]+)$/i.exec(origin) ?? []
-  return authority !== undefined && isLoopback(hostOfAuthority(authority))
 }
 
 /**
