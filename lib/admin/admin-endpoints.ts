@@ -147,6 +147,8 @@ export function createReadinessEndpoints(state: () => Readiness): EndpointTable 
     const now = state()
     // Health checks must not be answered from a cache.
     response.setHeader('cache-control', 'no-store')
+    // A probe is one request; an idle connection would only use up the limit.
+    response.setHeader('connection', 'close')
     if (now === 'ready') sendText(response, 200, 'ready')
     else sendText(response, 503, `not ready: ${now}`)
   }

@@ -5,6 +5,7 @@ import { existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
+import type { Socket } from 'node:net'
 import { dirname } from 'node:path'
 import type { AdminAddress, ProcessConfig } from '../config/config-types.ts'
 import { isLoopback } from '../core/addresses.ts'
@@ -109,17 +110,22 @@ export class AdminServer {
     { exposure }: AdminBind,
     open: (server: Server) => Promise<OpenedPort>,
   ): Promise<void> {
+    const { connections: limit = MAX_CONNECTIONS, refusals } = this.#identity
+    const connections = new AdminConnections(limit, () =>
+      refusals?.count('adminConnections', limit),
+    )
     const server = createServer(
       {
         requestTimeout: REQUEST_TIMEOUT,
         headersTimeout: REQUEST_TIMEOUT,
         connectionsCheckingInterval: CHECK_INTERVAL,
       },
-      (request, response) => void this.#serve(request, response, exposure),
+      (request, response) => {
+        connections.serving(request.socket, response)
+        void this.#serve(request, response, exposure)
+      },
     )
-    const { connections = MAX_CONNECTIONS, refusals } = this.#identity
-    server.maxConnections = connections
-    server.on('drop', () => refusals?.count('adminConnections', connections))
+    server.on('connection', (socket) => connections.add(socket))
     this.#servers.push([server, await open(server)])
     server.on('error', ({ message }) => this.#reportError(message))
   }
@@ -157,6 +163,49 @@ export class AdminServer {
     if (handler !== undefined) return handler(request, response, url)
     response.setHeader('allow', Object.keys(methods).join(', '))
     sendText(response, 405, '')
+  }
+}
+
+/**
+ * The connections of one admin server. When they are at their limit, the one that is idle longest is closed for a new one,
+ * so that silent connections cannot keep a probe out.
+ */
+class AdminConnections {
+  readonly #limit: number
+  /** Called for each connection that is closed because of the limit. */
+  readonly #onClosed: () => void
+  readonly #open = new Set<Socket>()
+  /** Connections without a request, the one that is idle longest first. */
+  readonly #idle = new Set<Socket>()
+
+  constructor(limit: number, onClosed: () => void) {
+    this.#limit = limit
+    this.#onClosed = onClosed
+  }
+
+  add(socket: Socket): void {
+    if (this.#open.size >= this.#limit) {
+      const [idlest = socket] = this.#idle
+      this.#remove(idlest)
+      idlest.destroy()
+      this.#onClosed()
+      if (idlest === socket) return
+    }
+    this.#open.add(socket)
+    this.#idle.add(socket)
+    socket.once('close', () => this.#remove(socket))
+  }
+
+  serving(socket: Socket, response: ServerResponse): void {
+    this.#idle.delete(socket)
+    response.once('close', () => {
+      if (this.#open.has(socket)) this.#idle.add(socket)
+    })
+  }
+
+  #remove(socket: Socket): void {
+    this.#open.delete(socket)
+    this.#idle.delete(socket)
   }
 }
 

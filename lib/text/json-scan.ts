@@ -226,6 +226,36 @@ export function findJsonValue(bytes: Buffer): ByteSpan | null {
   return { from, to }
 }
 
+/** Says why `findJsonValue` refused the bytes. */
+export function describeInvalidJson(bytes: Buffer): string {
+  const to = findCheckedEnd(bytes, skipSpace(bytes, 0), Infinity)
+  const isWhole = to >= 0 && skipSpace(bytes, to) === bytes.length && isUtf8(bytes)
+  return isWhole ? `nested deeper than ${MAX_JSON_DEPTH} levels` : 'not valid JSON'
+}
+
+/**
+ * At most `max` members of an object whose bytes `findJsonValue` may have refused, up to its first fault. The span of a
+ * faulty value is empty.
+ */
+export function listReadableMembers(bytes: Buffer, max: number): JsonMember[] {
+  const members: JsonMember[] = []
+  let at = skipSpace(bytes, 0)
+  let separator = byteAt(bytes, at) === OPEN_BRACE ? COMMA : 0
+  while (separator === COMMA && members.length < max) {
+    at = skipSpace(bytes, at + 1)
+    const from = keyEnd(bytes, at)
+    if (from < 0) break
+    const key = readStringBytes(bytes, at + 1, stringEnd(bytes, at + 1) - 1)
+    const to = findCheckedEnd(bytes, from, Infinity)
+    at = to < 0 ? bytes.length : skipSpace(bytes, to)
+    separator = byteAt(bytes, at)
+    // A number before the end of the bytes may have been cut.
+    const isWhole = separator === COMMA || separator === CLOSE_BRACE
+    members.push({ key, from, to: isWhole ? to : from })
+  }
+  return members
+}
+
 /** At most `max` members of the object; [] for any other value. The bytes have passed `findJsonValue`. */
 export function listMembers(bytes: Buffer, { from, to }: ByteSpan, max = Infinity): JsonMember[] {
   const members: JsonMember[] = []

@@ -28,6 +28,7 @@ const ENDPOINTS: EndpointTable = {
     },
   },
   '/never': { GET: () => {} },
+  '/stream': { GET: (_request, response) => response.flushHeaders() },
 }
 
 const admin = suite('admin/server')
@@ -40,17 +41,40 @@ async function open(address: AdminAddress): Promise<{ server: AdminServer; label
   return { server, labels }
 }
 
-admin('counts connections beyond the limit', async () => {
+/** A server with this connection limit. */
+async function openLimited(connections: number): Promise<[NetConnectOpts, RefusalCounter]> {
   const refusals = new RefusalCounter()
-  const place = { name: 'it', setting: 'x', connections: 1, refusals }
+  const place = { name: 'it', setting: 'x', connections, refusals }
   const server = stage.add(new AdminServer(ENDPOINTS, () => {}, place))
   const target = { host: '127.0.0.1', port: await freePort() }
   await deadline(server.listen({ kind: 'tcp', ...target }), WAIT_MS, 'it to listen')
+  return [target, refusals]
+}
+
+admin('counts connections beyond the limit', async () => {
+  const [target, refusals] = await openLimited(1)
   const first = await stage.client(target)
-  first.send('GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  first.send('GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await first.until((text) => text.includes('200 OK'))
   const second = await stage.client(target)
   assert.is(await second.untilClosed(), '')
   assert.is(refusals.counts.get('adminConnections'), 1)
+})
+
+admin('closes the connection that is idle longest for a new one', async () => {
+  const [target, refusals] = await openLimited(3)
+  const busy = await stage.client(target)
+  busy.send('GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await busy.until((text) => text.includes('200 OK'))
+  const served = await stage.client(target)
+  const silent = await stage.client(target)
+  served.send('GET /here HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await served.until((text) => text.includes('200 OK'))
+  assert.match(await ask(target, 'GET /here'), /^HTTP\/1.1 200 OK/)
+  assert.is(await silent.untilClosed(), '')
+  assert.is(refusals.counts.get('adminConnections'), 1)
+  served.send('GET /here HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  assert.is((await served.untilClosed()).split('200 OK').length, 3)
 })
 
 async function refusal(address: AdminAddress): Promise<string> {
@@ -233,10 +257,11 @@ admin('the error says that the folder of the socket does not exist', async () =>
   assert.match(message, /admin\.sock: the folder does not exist$/)
 })
 
-admin('accepts 64 connections and no more', async () => {
+admin('serves 64 requests at a time and no more', async () => {
   const target = await openTcp()
   const clients = await Promise.all(Array.from({ length: 64 }, () => stage.client(target)))
-  for (const client of clients) client.send('GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  for (const client of clients) client.send('GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await Promise.all(clients.map((client) => client.until(/200 OK/)))
   const more = await stage.client(target)
   more.send('GET /here HTTP/1.1\r\nhost: localhost\r\n\r\n')
   assert.is(await more.untilClosed(), '')

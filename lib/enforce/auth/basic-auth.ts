@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads'
 import { LRUMapWithDelete } from 'mnemonist'
 import { bcryptCostOf, detectHashKind, plainPasswordOf } from '../../config/htpasswd.ts'
 import type { BasicAuthConfig } from '../../config/policy-types.ts'
+import { addressKeyOf } from '../../core/addresses.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import type { RefusalCounter } from '../../core/refusal-counter.ts'
 import { buildTextReply } from '../../core/replies.ts'
@@ -63,7 +64,11 @@ export function createBasicAuthPolicy(config: BasicAuthConfig, passwords: Passwo
       const credentials = found.kind === 'one' ? parseBasicCredentials(found.value) : null
       if (credentials === null) return invalid(exchange)
       const { username, password } = credentials
-      const check = passwords.check(password, hashes.get(username) ?? decoy)
+      const check = passwords.check(
+        password,
+        hashes.get(username) ?? decoy,
+        exchange.source.address,
+      )
       return check instanceof Promise
         ? check.then((result) => decide(exchange, credentials, result))
         : decide(exchange, credentials, check)
@@ -110,7 +115,7 @@ export interface PasswordClock {
   now(): number
 }
 
-type SlowHashChecker = Pick<SlowHashChecks, 'isFull' | 'check' | 'close'>
+type SlowHashChecker = Pick<SlowHashChecks, 'limitReached' | 'check' | 'close'>
 
 /**
  * Checks passwords against their hashes. A successful check of a slow hash is cached for a while, as an HMAC with a random
@@ -135,8 +140,8 @@ export class PasswordChecker {
     this.#clock = clock
   }
 
-  /** Synchronous when the hash is a fast one or the result is cached. */
-  check(password: string, hash: string): PasswordCheck | Promise<PasswordCheck> {
+  /** Synchronous when the hash is a fast one or the result is cached. `address` is that of the client. */
+  check(password: string, hash: string, address: string): PasswordCheck | Promise<PasswordCheck> {
     const kind = detectHashKind(hash)
     if (kind === 'plain')
       return equalsInConstantTime(password, plainPasswordOf(hash)) ? 'right' : 'wrong'
@@ -145,11 +150,14 @@ export class PasswordChecker {
     if (this.#isRemembered(id)) return 'right'
     const pending = this.#pending.get(id)
     if (pending !== undefined) return pending
-    if (this.#slow.isFull) {
-      this.#refusals.count('passwordChecks', MAX_PENDING_CHECKS)
+    const client = addressKeyOf(address)
+    const reached = this.#slow.limitReached(client)
+    if (reached > 0) {
+      this.#refusals.count('passwordChecks', reached)
       return 'busy'
     }
-    const check = this.#checkSlowly(password, hash, id).finally(() => this.#pending.delete(id))
+    const slow = this.#slow.check(password, hash, client)
+    const check = this.#remember(slow, id).finally(() => this.#pending.delete(id))
     this.#pending.set(id, check)
     return check
   }
@@ -158,8 +166,8 @@ export class PasswordChecker {
     this.#slow.close()
   }
 
-  async #checkSlowly(password: string, hash: string, id: string): Promise<PasswordCheck> {
-    if (!(await this.#slow.check(password, hash))) return 'wrong'
+  async #remember(slow: Promise<boolean>, id: string): Promise<PasswordCheck> {
+    if (!(await slow)) return 'wrong'
     this.#verifiedUntil.set(id, this.#clock.now() + PASSWORD_MEMORY_MS)
     return 'right'
   }
@@ -188,57 +196,76 @@ function hashSha1(password: string): string {
   return `{SHA}${createHash('sha1').update(password).digest('base64')}`
 }
 
-/** Running and waiting checks: with bcrypt's usual cost they take two or three seconds. */
-export const MAX_PENDING_CHECKS = 16
+/** Running and waiting checks of all clients. */
+export const MAX_PENDING_CHECKS = 128
+/** Running and waiting checks of one client address: with bcrypt's usual cost they take one or two seconds. */
+export const MAX_PENDING_CHECKS_PER_ADDRESS = 8
 
 export interface PasswordHashJob {
-  readonly number: number
   readonly password: string
   readonly hash: string
 }
 
-interface PasswordHashResult {
-  readonly number: number
-  readonly isRight: boolean
-}
-
-interface PendingHashCheck {
+interface PendingHashCheck extends PasswordHashJob {
   readonly resolve: (isRight: boolean) => void
   readonly reject: (error: Error) => void
 }
 
-/** Checks slow hashes in a worker thread, which starts with the first check. */
+/**
+ * Checks slow hashes in a worker thread, which starts with the first check. Client addresses take turns, so that a client
+ * that guesses passwords delays each check of another one by a single check.
+ */
 export class SlowHashChecks {
-  readonly #waiting = new Map<number, PendingHashCheck>()
+  /** Waiting checks by client; the client whose turn is next comes first. The first check of all is running. */
+  readonly #waiting = new Map<string, PendingHashCheck[]>()
+  #count = 0
+  #running: { readonly client: string; readonly check: PendingHashCheck } | null = null
   #worker: Worker | null = null
-  #lastNumber = 0
 
-  /** A further check would have to wait too long. */
-  get isFull(): boolean {
-    return this.#waiting.size >= MAX_PENDING_CHECKS
+  /** The limit that a further check of this client would exceed; 0 if none. */
+  limitReached(client: string): number {
+    if (this.#count >= MAX_PENDING_CHECKS) return MAX_PENDING_CHECKS
+    const running = this.#running?.client === client ? 1 : 0
+    const own = (this.#waiting.get(client)?.length ?? 0) + running
+    return own >= MAX_PENDING_CHECKS_PER_ADDRESS ? MAX_PENDING_CHECKS_PER_ADDRESS : 0
   }
 
-  async check(password: string, hash: string): Promise<boolean> {
+  async check(password: string, hash: string, client: string): Promise<boolean> {
     // Started before the check is queued: a thread that fails to start must not leave an entry in the queue.
-    const worker = (this.#worker ??= this.#start())
-    const number = this.#lastNumber++
-    const answer = new Promise<boolean>((resolve, reject) => {
-      this.#waiting.set(number, { resolve, reject })
+    this.#worker ??= this.#start()
+    return new Promise<boolean>((resolve, reject) => {
+      const check = { password, hash, resolve, reject }
+      const own = this.#waiting.get(client)
+      if (own === undefined) this.#waiting.set(client, [check])
+      else own.push(check)
+      this.#count++
+      if (this.#running === null) this.#runNext()
     })
-    worker.postMessage({ number, password, hash } satisfies PasswordHashJob)
-    return answer
   }
 
   close(): void {
     void this.#worker?.terminate()
   }
 
+  #runNext(): void {
+    this.#running = null
+    const [next] = this.#waiting
+    if (next === undefined) return
+    const [client, [check, ...others]] = next
+    this.#waiting.delete(client)
+    if (others.length > 0) this.#waiting.set(client, others)
+    this.#running = { client, check: check! }
+    const { password, hash } = check!
+    this.#worker?.postMessage({ password, hash } satisfies PasswordHashJob)
+  }
+
   #start(): Worker {
     const worker = new Worker(join(import.meta.dirname, 'hash-worker.js'))
     worker.unref()
-    worker.on('message', ({ number, isRight }: PasswordHashResult) => {
-      this.#waiting.get(number)?.resolve(isRight)
-      this.#waiting.delete(number)
+    worker.on('message', (isRight: boolean) => {
+      this.#running?.check.resolve(isRight)
+      this.#count--
+      this.#runNext()
     })
     let reason = new Error('the password check thread was terminated')
     worker.on('error', (error) => (reason = error))
@@ -246,11 +273,14 @@ export class SlowHashChecks {
     return worker
   }
 
-  /** Rejects all waiting checks; the next check starts a new thread. */
+  /** Rejects all checks; the next check starts a new thread. */
   #failAll(reason: Error): void {
     this.#worker = null
-    const waiting = [...this.#waiting.values()]
+    const checks = [...this.#waiting.values()].flat()
+    if (this.#running !== null) checks.push(this.#running.check)
     this.#waiting.clear()
-    for (const { reject } of waiting) reject(reason)
+    this.#running = null
+    this.#count = 0
+    for (const { reject } of checks) reject(reason)
   }
 }

@@ -5,9 +5,9 @@ import { compareSync } from 'bcryptjs'
 import { equalsInConstantTime, hashApr1 } from './apr1.ts'
 import type { PasswordHashJob } from './basic-auth.ts'
 
-parentPort?.on('message', ({ number, password, hash }: PasswordHashJob) => {
+parentPort?.on('message', ({ password, hash }: PasswordHashJob) => {
   const isRight = hash.startsWith('$apr1$')
     ? equalsInConstantTime(hashApr1(password, hash), hash)
     : compareSync(password, hash)
-  parentPort?.postMessage({ number, isRight })
+  parentPort?.postMessage(isRight)
 })

@@ -5,7 +5,13 @@ import { buildReply } from '../../core/replies.ts'
 import type { Reply } from '../../core/types.ts'
 import { applyEdits } from '../../text/json-edit.ts'
 import type { JsonEdit } from '../../text/json-edit.ts'
-import { findJsonValue, listMembers, readJsonString } from '../../text/json-scan.ts'
+import {
+  describeInvalidJson,
+  findJsonValue,
+  listMembers,
+  listReadableMembers,
+  readJsonString,
+} from '../../text/json-scan.ts'
 import type { ByteSpan, JsonMember } from '../../text/json-scan.ts'
 
 export type RpcMessageKind = 'request' | 'notification' | 'response'
@@ -42,7 +48,7 @@ export class RpcMessage {
   /** Returns the message, without line breaks, or the reason why the bytes are not a message. */
   static parse(bytes: Buffer): RpcMessage | string {
     const whole = findJsonValue(bytes)
-    if (whole === null) return 'not valid JSON'
+    if (whole === null) return describeInvalidJson(bytes)
     return RpcMessage.parseAt(bytes, whole)
   }
 
@@ -52,6 +58,8 @@ export class RpcMessage {
     const bytes = removeLineBreaks(all.subarray(from, to))
     const members = listMembers(bytes, { from: 0, to: bytes.length }, MAX_ENVELOPE_MEMBERS + 1)
     if (members.length > MAX_ENVELOPE_MEMBERS) return 'not a JSON-RPC message: too many members'
+    const surplus = findSurplusNull(bytes, members)
+    if (surplus >= 0) return RpcMessage.parse(removeMember(bytes, members, surplus))
     const envelope = parseEnvelope(bytes, members)
     return typeof envelope === 'string' ? envelope : new RpcMessage(bytes, envelope)
   }
@@ -98,6 +106,7 @@ interface Envelope {
 }
 
 const OPEN_BRACE = 0x7b
+const COMMA = 0x2c
 /** The first letter of `null`. */
 const SMALL_N = 0x6e
 
@@ -139,6 +148,42 @@ function parseEnvelope(bytes: Buffer, members: readonly JsonMember[]): Envelope 
  */
 export function foldEnvelopeName(key: string): string {
   return ENVELOPE_MEMBERS.includes(key) ? key : key.toUpperCase().toLowerCase()
+}
+
+/** Finds `error: null` next to a result, or `result: null` next to an error, which some servers send; -1 if none. */
+function findSurplusNull(bytes: Buffer, members: readonly JsonMember[]): number {
+  const [result, other] = indexesOf(members, 'result')
+  const [error, another] = indexesOf(members, 'error')
+  // A duplicate is refused: another parser may read the other one.
+  if (result === undefined || error === undefined || other !== undefined || another !== undefined)
+    return -1
+  const isNull = (index: number): boolean => bytes[members[index]!.from] === SMALL_N
+  return isNull(error) ? error : isNull(result) ? result : -1
+}
+
+function indexesOf(members: readonly JsonMember[], name: string): number[] {
+  return members.flatMap(({ key }, index) => (key === name ? [index] : []))
+}
+
+/** Removes one of at least two members, with the comma that separates it: strict clients refuse the member. */
+function removeMember(bytes: Buffer, members: readonly JsonMember[], index: number): Buffer {
+  const { to } = members[index]!
+  if (index > 0) return applyEdits(bytes, [{ from: members[index - 1]!.to, to, text: '' }])
+  return applyEdits(bytes, [{ from: 1, to: bytes.indexOf(COMMA, to) + 1, text: '' }])
+}
+
+/**
+ * The number of the request that an invalid message answers, as far as its bytes can be read; 0 if it does not look like
+ * an answer: a log line may have an `id` too, and a `method` makes it a request of the sender.
+ */
+export function findAnsweredNumber(bytes: Buffer): number {
+  const members = listReadableMembers(bytes, MAX_ENVELOPE_MEMBERS)
+  const names = new Set(members.map(({ key }) => foldEnvelopeName(key)))
+  const isAnswer = names.has('jsonrpc') || names.has('result') || names.has('error')
+  const id = members.findLast(({ key }) => key === 'id')
+  if (!isAnswer || names.has('method') || id === undefined) return 0
+  const number = Number(bytes.toString('latin1', id.from, id.to))
+  return Number.isSafeInteger(number) ? number : 0
 }
 
 /** Whether the value is a string or a number. */

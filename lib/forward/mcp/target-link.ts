@@ -2,7 +2,7 @@
 
 import type { CallTrace, SentRequest, Trace } from '../../core/trace-events.ts'
 import type { Reply } from '../../core/types.ts'
-import type { RpcMessage } from './json-rpc.ts'
+import type { RpcCode, RpcMessage } from './json-rpc.ts'
 
 /**
  * Client headers that are forwarded to a remote target, in lower case. `passthrough` marks a credential that only
@@ -53,12 +53,20 @@ export interface TargetLinkOwner {
    * The receiver may keep the bytes.
    */
   received(message: RpcMessage, number: number): void
-  /** The request gets no answer but the link stays open. `reply` is the HTTP error of a remote target, if any. */
-  failed(number: number, reason: string, reply: Reply | null): void
+  /**
+   * The request gets no answer but the link stays open. `reply` is the HTTP error of a remote target, if any; `code` is
+   * that of the error for the client.
+   */
+  failed(number: number, reason: string, reply: Reply | null, code?: RpcCode): void
   /** The link is closed for good, with every request that waits on it. */
   closed(reason: string): void
   /** The remote target does not know the session any more and has not processed this request. */
   expired(number: number): void
+}
+
+/** The reason of `failed` for an answer that is not a JSON-RPC response. */
+export function describeInvalidResponse(target: string, why: string): string {
+  return `target '${target}' sent an invalid response: ${why}`
 }
 
 /** A child process has no status; these are the statuses of Streamable HTTP for the same outcomes. */

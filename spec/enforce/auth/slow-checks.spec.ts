@@ -1,6 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_PENDING_CHECKS, SlowHashChecks } from '../../../lib/enforce/auth/basic-auth.ts'
+import {
+  MAX_PENDING_CHECKS,
+  MAX_PENDING_CHECKS_PER_ADDRESS,
+  SlowHashChecks,
+} from '../../../lib/enforce/auth/basic-auth.ts'
 import { deadline } from '../../support/deadline.ts'
 
 const checking = suite('slow checks')
@@ -15,8 +19,8 @@ checking.after.each(() => checks.close())
 const BCRYPT = '$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a'
 const APR1 = '$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/'
 
-async function check(password: string, hash: string): Promise<boolean> {
-  return deadline(checks.check(password, hash), 30_000, 'a slow check')
+async function check(password: string, hash: string, client = 'a'): Promise<boolean> {
+  return deadline(checks.check(password, hash, client), 30_000, 'a slow check')
 }
 
 checking('accepts valid and rejects invalid passwords of each kind', async () => {
@@ -38,21 +42,38 @@ checking('completes concurrent checks separately, and does not block this thread
   assert.ok(turns > 0)
 })
 
-checking('reports when it is full', async () => {
+checking('reports when it is full, for one client and for all', async () => {
   const asked: Promise<boolean>[] = []
-  for (let at = 0; at < MAX_PENDING_CHECKS; at++) {
-    assert.not(checks.isFull)
+  for (let at = 0; at < MAX_PENDING_CHECKS_PER_ADDRESS; at++) {
+    assert.is(checks.limitReached('a'), 0)
     asked.push(check('secret', APR1))
   }
-  assert.ok(checks.isFull)
+  assert.is(checks.limitReached('a'), MAX_PENDING_CHECKS_PER_ADDRESS)
+  for (let at = asked.length; at < MAX_PENDING_CHECKS; at++) {
+    assert.is(checks.limitReached(`b${at}`), 0)
+    asked.push(check('secret', APR1, `b${at}`))
+  }
+  assert.is(checks.limitReached('c'), MAX_PENDING_CHECKS)
   assert.equal(new Set(await Promise.all(asked)), new Set([true]))
-  assert.not(checks.isFull)
+  assert.is(checks.limitReached('a'), 0)
+  assert.is(checks.limitReached('c'), 0)
+})
+
+checking('lets clients take turns: a client with many checks does not delay others', async () => {
+  const order: string[] = []
+  const ask = (client: string, password: string): Promise<unknown> =>
+    check(password, APR1, client).then((isRight) => order.push(`${client} ${isRight}`))
+  const asked = ['0', '1', '2', '3', '4'].map((guess) => ask('attacker', guess))
+  asked.push(ask('user', 'secret'), ask('other', 'secret'))
+  await Promise.all(asked)
+  const guess = 'attacker false'
+  assert.equal(order, [guess, guess, 'user true', 'other true', guess, guess, guess])
 })
 
 checking(
   'rejects waiting checks when it is closed, and starts again with the next check',
   async () => {
-    const waiting = checks.check('secret', BCRYPT).then(
+    const waiting = checks.check('secret', BCRYPT, 'a').then(
       () => 'answered',
       (error: Error) => error.message,
     )

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { listItems, findJsonValue } from '../../../lib/text/json-scan.ts'
-import { RpcMessage } from '../../../lib/forward/mcp/json-rpc.ts'
+import { findAnsweredNumber, RpcMessage } from '../../../lib/forward/mcp/json-rpc.ts'
 import { fc } from '../../support/fast-check.ts'
 
 const messages = suite('mcp message')
@@ -116,6 +116,57 @@ const REFUSED: [text: string, why: RegExp][] = [
   ['{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', /expected one method/],
   ['{"jsonrpc":"2.0","id":1,"method":"ping","error":{}}', /expected one method/],
 ]
+
+messages('accepts a null error next to a result, and the reverse, and removes it', () => {
+  const cases: [text: string, kept: string][] = [
+    ['{"jsonrpc":"2.0","id":1,"result":{},"error":null}', '{"jsonrpc":"2.0","id":1,"result":{}}'],
+    ['{"error":null,"jsonrpc":"2.0","id":1,"result":[]}', '{"jsonrpc":"2.0","id":1,"result":[]}'],
+    [
+      '{"error" : null , "id":1,"result":0,"jsonrpc":"2.0"}',
+      '{ "id":1,"result":0,"jsonrpc":"2.0"}',
+    ],
+    [
+      '{"jsonrpc":"2.0","id":1,"result":null,"error":null}',
+      '{"jsonrpc":"2.0","id":1,"result":null}',
+    ],
+    ['{"id":1,"result":null,"error":{},"jsonrpc":"2.0"}', '{"id":1,"error":{},"jsonrpc":"2.0"}'],
+  ]
+  for (const [text, kept] of cases) assert.is(read(text).bytes.toString(), kept, text)
+  const nulls = '"error":null,'.repeat(60)
+  assert.match(refusal(`{${nulls}"jsonrpc":"2.0","id":1,"result":1}`), /'error' occurs twice/)
+})
+
+messages('tells deep nesting from invalid JSON', () => {
+  const deep = '['.repeat(600) + ']'.repeat(600)
+  assert.is(refusal(`{"jsonrpc":"2.0","id":1,"result":${deep}}`), 'nested deeper than 512 levels')
+  assert.is(refusal(`{"jsonrpc":"2.0","id":1,"result":${deep}`), 'not valid JSON')
+})
+
+messages('finds the request that an invalid message answers', () => {
+  const deep = '['.repeat(600) + ']'.repeat(600)
+  const cases: [text: string, number: number][] = [
+    ['{"id":7,"result":{}}', 7],
+    [' {"jsonrpc":"2.0","id":7}', 7],
+    ['{"jsonrpc":"2.0","id":7,"result":{"content":[', 7],
+    [`{"jsonrpc":"2.0","result":${deep},"id":7}`, 7],
+    ['{"jsonrpc":"2.0","id":7,"result":1,"error":{}}', 7],
+    ['{"jsonrpc":"2.0","id":1,"id":7,"result":1}', 7],
+    // Cut in the middle of the number, or before the id.
+    ['{"jsonrpc":"2.0","result":1,"id":7', 0],
+    ['{"jsonrpc":"2.0","result":[,"id":7}', 0],
+    // A log line, a request of the target, and ids that the gateway never sends.
+    ['{"level":"info","id":7,"msg":"x"}', 0],
+    ['{"id":7,"method":"ping","result":1}', 0],
+    ['{"id":"7","result":1}', 0],
+    ['{"id":null,"result":1}', 0],
+    ['{"id":7.5,"result":1}', 0],
+    ['{"\\x":1,"id":7,"result":1}', 0],
+    ['[{"id":7,"result":1}]', 0],
+    ['Server started', 0],
+    ['', 0],
+  ]
+  for (const [text, number] of cases) assert.is(findAnsweredNumber(Buffer.from(text)), number, text)
+})
 
 messages('refuses invalid messages with a reason', () => {
   for (const [text, why] of REFUSED) assert.match(refusal(text), why, text)

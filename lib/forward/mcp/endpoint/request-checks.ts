@@ -3,7 +3,7 @@
 
 import type { RequestHead } from '../../../core/head.ts'
 import type { Reply } from '../../../core/types.ts'
-import { findJsonValue, listItems } from '../../../text/json-scan.ts'
+import { describeInvalidJson, findJsonValue, listItems } from '../../../text/json-scan.ts'
 import { createRpcRefusal, RPC_CODES, RpcMessage } from '../json-rpc.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { MAX_BATCH } from '../mcp-bounds.ts'
@@ -115,7 +115,7 @@ export interface PostedMessages {
 export function parsePostedMessages(bytes: Buffer): PostedMessages | RpcError {
   const whole = findJsonValue(bytes)
   if (whole === null)
-    return { code: RPC_CODES.parse, message: describeUnreadable('not valid JSON') }
+    return { code: RPC_CODES.parse, message: describeUnreadable(describeInvalidJson(bytes)) }
   const isBatch = bytes[whole.from] === OPEN_BRACKET
   const spans = isBatch ? listItems(bytes, whole, MAX_BATCH + 1) : [whole]
   if (spans.length === 0 || spans.length > MAX_BATCH)

@@ -4,7 +4,7 @@
 import type { GatewayError } from '../../../core/errors.ts'
 import type { Body, CancellableCall, Reply } from '../../../core/types.ts'
 import type { ResponseReceiver } from '../../http/internal-request.ts'
-import { RpcMessage } from '../json-rpc.ts'
+import { findAnsweredNumber, RpcMessage } from '../json-rpc.ts'
 import type { ForwardedHeaders } from '../target-link.ts'
 import {
   classifyTargetContent,
@@ -56,6 +56,8 @@ export interface EventFeedOwner {
   /** Session id and protocol version headers. */
   sessionFields(): ForwardedHeaders
   messageReceived(message: RpcMessage): void
+  /** The answer to the request with this number is not a JSON-RPC response. */
+  invalidAnswerReceived(number: number, why: string): void
   /** The stream will not be reopened. Called once, as the last event, unless the owner cancelled. */
   feedEnded(reason: string): void
 }
@@ -141,8 +143,12 @@ export class EventFeed implements ResponseReceiver, TargetEventStreamOwner {
     // The first event of a stream may carry only an id.
     if (data.length === 0 || (name !== '' && name !== 'message')) return
     const message = RpcMessage.parse(data)
-    if (typeof message === 'string')
-      return logRemoteProblem(this.#owner.remote, 'mcp target sent an invalid message', message)
+    if (typeof message === 'string') {
+      logRemoteProblem(this.#owner.remote, 'mcp target sent an invalid message', message)
+      const number = findAnsweredNumber(data)
+      if (number !== 0) this.#owner.invalidAnswerReceived(number, message)
+      return
+    }
     this.#attempts = 0
     this.#owner.messageReceived(message)
   }

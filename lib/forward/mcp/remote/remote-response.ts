@@ -3,7 +3,7 @@
 import type { ResponseHead } from '../../../core/head.ts'
 import type { Body, Outcome, Reply, Sink } from '../../../core/types.ts'
 import { ByteBuffer } from '../../../text/byte-buffer.ts'
-import { findJsonValue, listItems } from '../../../text/json-scan.ts'
+import { describeInvalidJson, findJsonValue, listItems } from '../../../text/json-scan.ts'
 import { EventReader } from '../../../text/sse-reader.ts'
 import { RpcMessage } from '../json-rpc.ts'
 import { describeTooLongMessage } from './remote-target.ts'
@@ -31,7 +31,7 @@ export function classifyTargetContent(head: ResponseHead): TargetContentType {
 /** Parses one message or a batch; returns the reason if the bytes are invalid. */
 export function parseTargetMessages(bytes: Buffer): RpcMessage[] | string {
   const whole = findJsonValue(bytes)
-  if (whole === null) return 'not valid JSON'
+  if (whole === null) return describeInvalidJson(bytes)
   const spans = bytes[whole.from] === OPEN_BRACKET ? listItems(bytes, whole) : [whole]
   const messages: RpcMessage[] = []
   for (const span of spans) {

@@ -4,7 +4,8 @@
 import type { GatewayError } from '../../../core/errors.ts'
 import type { CancellableCall, Reply } from '../../../core/types.ts'
 import type { ResponseReceiver } from '../../http/internal-request.ts'
-import { RpcMessage } from '../json-rpc.ts'
+import { findAnsweredNumber, RPC_CODES, RpcMessage } from '../json-rpc.ts'
+import { describeInvalidResponse } from '../target-link.ts'
 import type { OutgoingMessage, TargetLink, TargetLinkOwner } from '../target-link.ts'
 import {
   classifyTargetContent,
@@ -113,8 +114,7 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
     if (name === 'endpoint') return this.#setEndpoint(data.toString())
     if (name !== '' && name !== 'message') return
     const message = RpcMessage.parse(data)
-    if (typeof message === 'string')
-      return logRemoteProblem(this.#remote, 'mcp target sent an invalid message', message)
+    if (typeof message === 'string') return this.#rejectMessage(data, message)
     if (message.kind === 'response' && this.#handshake.isInitialize(Number(message.idText))) {
       if (message.result === null) this.#handshake.reset()
       else this.#handshake.answered()
@@ -123,6 +123,16 @@ export class SseLink implements TargetLink, ResponseReceiver, TargetEventStreamO
   }
 
   retryAfter(): void {}
+
+  /** Ends the call that an invalid message answers: no other answer will come. */
+  #rejectMessage(data: Buffer, why: string): void {
+    logRemoteProblem(this.#remote, 'mcp target sent an invalid message', why)
+    const number = findAnsweredNumber(data)
+    if (number === 0) return
+    if (this.#handshake.isInitialize(number)) this.#handshake.reset()
+    const reason = describeInvalidResponse(this.#remote.target.name, why)
+    this.#owner.failed(number, reason, null, RPC_CODES.internal)
+  }
 
   streamEnded(how: TargetStreamEnd): void {
     this.#events = null

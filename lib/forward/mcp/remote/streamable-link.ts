@@ -4,7 +4,9 @@
 import { listMembers, readJsonString } from '../../../text/json-scan.ts'
 import type { Reply } from '../../../core/types.ts'
 import type { ResponseHead } from '../../../core/head.ts'
-import type { RpcMessage } from '../json-rpc.ts'
+import { RPC_CODES } from '../json-rpc.ts'
+import type { RpcCode, RpcMessage } from '../json-rpc.ts'
+import { describeInvalidResponse } from '../target-link.ts'
 import type {
   TargetLink,
   TargetLinkOwner,
@@ -132,8 +134,8 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
     if (this.#handshake.isInitialize(post.number)) this.#handshake.reset()
   }
 
-  failed({ number }: StreamablePost, reason: string, reply: Reply | null): void {
-    if (number !== 0) return this.#owner.failed(number, reason, reply)
+  failed({ number }: StreamablePost, reason: string, reply: Reply | null, code?: RpcCode): void {
+    if (number !== 0) return this.#owner.failed(number, reason, reply, code)
     if (reply !== null) discardReply(reply)
     logRemoteProblem(this.remote, 'message to mcp target failed', reason)
   }
@@ -151,6 +153,12 @@ export class StreamableLink implements TargetLink, StreamablePostOwner, EventFee
 
   messageReceived(message: RpcMessage): void {
     this.#owner.received(message, 0)
+  }
+
+  invalidAnswerReceived(number: number, why: string): void {
+    this.forgetRequest(number)
+    const reason = describeInvalidResponse(this.remote.target.name, why)
+    this.#owner.failed(number, reason, null, RPC_CODES.internal)
   }
 
   feedEnded(reason: string): void {

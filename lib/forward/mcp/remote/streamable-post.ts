@@ -4,7 +4,9 @@ import type { GatewayError } from '../../../core/errors.ts'
 import type { CancellableCall, Reply } from '../../../core/types.ts'
 import type { ResponseHead } from '../../../core/head.ts'
 import type { ResponseReceiver } from '../../http/internal-request.ts'
-import type { RpcMessage } from '../json-rpc.ts'
+import { RPC_CODES } from '../json-rpc.ts'
+import type { RpcCode, RpcMessage } from '../json-rpc.ts'
+import { describeInvalidResponse } from '../target-link.ts'
 import type { OutgoingMessage, ForwardedHeaders } from '../target-link.ts'
 import {
   classifyTargetContent,
@@ -37,7 +39,7 @@ export interface StreamablePostOwner {
   received(message: RpcMessage, post: StreamablePost): void
   /** No more messages will come; `failed` or `expired` may follow. */
   postEnded(post: StreamablePost): void
-  failed(post: StreamablePost, reason: string, reply: Reply | null): void
+  failed(post: StreamablePost, reason: string, reply: Reply | null, code?: RpcCode): void
   expired(post: StreamablePost): void
 }
 
@@ -131,13 +133,19 @@ export class StreamablePost implements ResponseReceiver, EventFeedOwner, TargetB
     this.#owner.received(message, this)
   }
 
+  invalidAnswerReceived(number: number, why: string): void {
+    if (number !== this.number || this.#state !== 'open') return
+    this.#bodyReader?.cancel()
+    this.#failAsInvalid(why)
+  }
+
   feedEnded(reason: string): void {
     this.#endAsFailure(reason, null)
   }
 
   bodyComplete(bytes: Buffer): void {
     const messages = parseTargetMessages(bytes)
-    if (typeof messages === 'string') return this.#fail(`sent an invalid response: ${messages}`)
+    if (typeof messages === 'string') return this.#failAsInvalid(messages)
     for (const message of messages) this.messageReceived(message)
     this.#fail('sent no answer to the request')
   }
@@ -169,11 +177,16 @@ export class StreamablePost implements ResponseReceiver, EventFeedOwner, TargetB
     this.#endAsFailure(`target '${this.remote.target.name}' ${problem}`, reply)
   }
 
+  #failAsInvalid(why: string): void {
+    const reason = describeInvalidResponse(this.remote.target.name, why)
+    this.#endAsFailure(reason, null, RPC_CODES.internal)
+  }
+
   /** Ends the POST; reports a failure unless the answer was received before. */
-  #endAsFailure(reason: string, reply: Reply | null): void {
+  #endAsFailure(reason: string, reply: Reply | null, code?: RpcCode): void {
     const wasOpen = this.#state === 'open'
     if (this.#state !== 'over') this.#endPost()
-    if (wasOpen) this.#owner.failed(this, reason, reply)
+    if (wasOpen) this.#owner.failed(this, reason, reply, code)
   }
 
   #endPost(): void {

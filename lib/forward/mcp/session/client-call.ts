@@ -7,7 +7,7 @@ import type { ByteSpan } from '../../../text/json-scan.ts'
 import type { Trace } from '../../../core/trace-events.ts'
 import type { Attempt, Reply } from '../../../core/types.ts'
 import { MAX_LOGGED_LENGTH } from '../mcp-bounds.ts'
-import type { RpcError, RpcMessage } from '../json-rpc.ts'
+import type { RpcCode, RpcError, RpcMessage } from '../json-rpc.ts'
 import { RPC_CODES, formatRpcError, createRpcRefusal, encodeRpcResult } from '../json-rpc.ts'
 import type { ClientChannel } from './channel.ts'
 import type { SessionTarget, TargetResponseWaiter } from './target.ts'
@@ -97,8 +97,8 @@ export class ClientCall {
           message.error === null ? undefined : rpcErrorCodeOf(message, message.error)
         waiter.answered(message)
       },
-      failed: (reason, reply) => {
-        if (this.#targetRequests.delete(number)) waiter.failed(reason, reply)
+      failed: (reason, reply, code) => {
+        if (this.#targetRequests.delete(number)) waiter.failed(reason, reply, code)
         else reply?.body.cancel()
       },
     })
@@ -143,8 +143,13 @@ export class ClientCall {
   }
 
   /** A target request failed; `reply` is the HTTP error of a remote target, if any. */
-  failed(reason: string, reply: Reply | null, target: string): void {
-    const error = { code: RPC_CODES.server, message: reason, data: { target } }
+  failed(
+    target: string,
+    reason: string,
+    reply: Reply | null,
+    code: RpcCode = RPC_CODES.server,
+  ): void {
+    const error = { code, message: reason, data: { target } }
     if (reply === null) return this.error(error)
     // A 404 would mean to the client that its session with the gateway is gone.
     if (this.#owner.hasOneTarget && reply.head.status !== 404)

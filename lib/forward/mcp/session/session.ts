@@ -423,6 +423,6 @@ function passToTarget(session: McpSession, call: ClientCall, target: SessionTarg
       if (answer.result !== null) session.clientSetup.remember(message, target, [])
       call.answer(answer.withId(call.idText))
     },
-    failed: (reason, reply) => call.failed(reason, reply, target.name),
+    failed: (reason, reply, code) => call.failed(target.name, reason, reply, code),
   })
 }

@@ -4,7 +4,7 @@ import type { Trace } from '../../../core/trace-events.ts'
 import type { Reply } from '../../../core/types.ts'
 import type { JsonEdit } from '../../../text/json-edit.ts'
 import { encodeCancelledNotification } from '../json-rpc.ts'
-import type { RpcMessage } from '../json-rpc.ts'
+import type { RpcCode, RpcMessage } from '../json-rpc.ts'
 import {
   MAX_RESTARTS,
   MAX_SUBSCRIPTIONS,
@@ -24,8 +24,11 @@ export interface TargetResponseWaiter {
   /** The trace of the client's request, if it is traced. */
   readonly trace?: Trace | null | undefined
   answered(message: RpcMessage): void
-  /** `reply` is the HTTP error of a remote target, if any; it must be relayed or cancelled. */
-  failed(reason: string, reply: Reply | null): void
+  /**
+   * `reply` is the HTTP error of a remote target, if any; it must be relayed or cancelled. `code` is that of the error for
+   * the client.
+   */
+  failed(reason: string, reply: Reply | null, code?: RpcCode): void
 }
 
 /** The session, as its targets see it. */
@@ -213,8 +216,8 @@ export class SessionTarget {
       received: (message, number) => {
         if (isCurrent()) guarded(() => this.#received(message, number))
       },
-      failed: (number, reason, reply) => {
-        if (isCurrent()) guarded(() => this.#failed(number, reason, reply))
+      failed: (number, reason, reply, code) => {
+        if (isCurrent()) guarded(() => this.#failed(number, reason, reply, code))
         else reply?.body.cancel()
       },
       expired: (number) => {
@@ -238,13 +241,13 @@ export class SessionTarget {
     pending.waiter.answered(message)
   }
 
-  #failed(number: number, reason: string, reply: Reply | null): void {
+  #failed(number: number, reason: string, reply: Reply | null, code?: RpcCode): void {
     if (isRequestRefusal(reply)) this.#owner.targetResponded(this)
     const pending = this.#pending.get(number)
     if (pending === undefined) return reply?.body.cancel()
     this.#pending.delete(number)
     pending.traced?.failed(reason)
-    pending.waiter.failed(reason, reply)
+    pending.waiter.failed(reason, reply, code)
   }
 
   /** The remote session expired: the request is sent again, once, after a new `initialize`. */

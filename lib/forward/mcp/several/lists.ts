@@ -28,7 +28,7 @@ export function answerListRequest(session: McpSession, call: ClientCall): void {
       if (isUnchanged || answer.result === null) call.answer(answer.withId(call.idText))
       else call.answer(rewriteListPage(session, call, target!, answer))
     },
-    failed: (reason, reply) => call.failed(reason, reply, target!.name),
+    failed: (reason, reply, code) => call.failed(target!.name, reason, reply, code),
   })
 }
 

@@ -58,7 +58,7 @@ function askItemOwner(
         rewriteItemAnswer(session, target.name, answer, { ...named, idText: call.idText }),
       )
     },
-    failed: (reason, reply) => call.failed(reason, reply, target.name),
+    failed: (reason, reply, code) => call.failed(target.name, reason, reply, code),
   })
 }
 

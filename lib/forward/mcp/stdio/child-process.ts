@@ -3,8 +3,9 @@
 import { isUtf8 } from 'node:buffer'
 import { bytesInFlight } from '../../../core/byte-budgets.ts'
 import type { Log, LogValue } from '../../../core/log.ts'
-import { findJsonValue, listItems } from '../../../text/json-scan.ts'
-import { RpcMessage } from '../json-rpc.ts'
+import { describeInvalidJson, findJsonValue, listItems } from '../../../text/json-scan.ts'
+import { findAnsweredNumber, RPC_CODES, RpcMessage } from '../json-rpc.ts'
+import { describeInvalidResponse } from '../target-link.ts'
 import type { OutgoingMessage, TargetLink, TargetLinkOwner } from '../target-link.ts'
 import { ChildStderr } from './child-stderr.ts'
 import { ChildTermination } from './end-child.ts'
@@ -160,14 +161,11 @@ export class McpChildProcess implements TargetLink, LineOwner {
   }
 
   line(bytes: Buffer): void {
-    for (const message of parseOutputLine(bytes)) {
-      if (typeof message === 'string')
-        this.#unreadableLines.add(['bytes', bytes.length, 'reason', message])
-      else {
-        if (this.#state === 'starting') this.#move('running')
-        this.#owner?.received(message, 0)
-      }
-    }
+    visitOutputLine(bytes, (message, itemBytes) => {
+      if (typeof message === 'string') return this.#reject(itemBytes, message)
+      if (this.#state === 'starting') this.#move('running')
+      this.#owner?.received(message, 0)
+    })
   }
 
   tooLong(): void {
@@ -288,6 +286,15 @@ export class McpChildProcess implements TargetLink, LineOwner {
     this.#process.once('close', () => clearTimeout(timer))
   }
 
+  /** Ends the call that an invalid message answers: no other answer will come. */
+  #reject(bytes: Buffer, why: string): void {
+    this.#unreadableLines.add(['bytes', bytes.length, 'reason', why])
+    const number = findAnsweredNumber(bytes)
+    if (number === 0) return
+    const reason = describeInvalidResponse(this.target, why)
+    this.#owner?.failed(number, reason, null, RPC_CODES.internal)
+  }
+
   #refuse({ bytes, number, traced }: OutgoingMessage): void {
     const reason = `target '${this.target}' does not read its stdin: ${MAX_STDIN_BYTES} bytes wait`
     traced?.failed(reason)
@@ -305,8 +312,11 @@ export class McpChildProcess implements TargetLink, LineOwner {
 
 const OPEN_BRACKET = 0x5b
 
-/** Parses a line with one message or a batch (2025-03-26); an item that is not a message gives the reason. */
-function parseOutputLine(line: Buffer): (RpcMessage | string)[] {
+/** Visits the message or the batch (2025-03-26) of a line; for bytes that are not a message, the reason. */
+function visitOutputLine(
+  line: Buffer,
+  visit: (message: RpcMessage | string, bytes: Buffer) => void,
+): void {
   let bytes = line
   let whole = findJsonValue(bytes)
   // Invalid UTF-8 is an error of the server, but the client still needs the answer.
@@ -314,9 +324,10 @@ function parseOutputLine(line: Buffer): (RpcMessage | string)[] {
     bytes = Buffer.from(bytes.toString('utf8'))
     whole = findJsonValue(bytes)
   }
-  if (whole === null) return ['not valid JSON']
-  if (bytes[whole.from] !== OPEN_BRACKET) return [RpcMessage.parseAt(bytes, whole)]
-  return listItems(bytes, whole).map((item) => RpcMessage.parseAt(bytes, item))
+  if (whole === null) return visit(describeInvalidJson(bytes), line)
+  if (bytes[whole.from] !== OPEN_BRACKET) return visit(RpcMessage.parseAt(bytes, whole), line)
+  for (const item of listItems(bytes, whole))
+    visit(RpcMessage.parseAt(bytes, item), bytes.subarray(item.from, item.to))
 }
 
 /** Warnings of one kind that are logged one by one. */

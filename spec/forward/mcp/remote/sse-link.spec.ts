@@ -181,6 +181,18 @@ legacy('reports a rejected message and stays open', async () => {
   assert.is(contentOf(recorder.replies[0]!), 'x')
 })
 
+legacy('fails a request whose answer on the stream is invalid, and stays open', async () => {
+  const script = stream('/m', event('{"id":1,"result":{}}') + event(PROGRESS))
+  const { backend, recorder, link } = await linkTo(linkSetup, [script, TAKES], SSE)
+  link.send(request(1, 'initialize'))
+  await backend.until((text) => text.includes('"id":1'))
+  backend.release()
+  assert.equal(await recorder.count(2), [
+    `failed 1: target 'x' sent an invalid response: not a JSON-RPC message: expected "jsonrpc": "2.0"`,
+    `0: ${PROGRESS}`,
+  ])
+})
+
 legacy('bounds the messages that wait for the endpoint', async () => {
   const { backend, recorder, remote, link } = await linkTo(
     linkSetup,

@@ -146,6 +146,16 @@ faults('bounds a message in JSON and in events', async () => {
   )
 })
 
+faults('fails a request whose answer in an open event stream is invalid', async () => {
+  const { recorder, link } = await linkTo(linkSetup, [
+    [WAIT, { send: EVENTS + event('{"jsonrpc":"2.0","id":7}') }],
+  ])
+  link.send(request(7))
+  assert.equal(await recorder.count(1), [
+    "failed 7: target 'x' sent an invalid response: not a JSON-RPC message: expected a method, a result or an error",
+  ])
+})
+
 faults('skips events that are not messages', async () => {
   const stream = 'data: \n\nevent: other\ndata: 1\n\ndata: {}\n\n'
   const outcome = await recordOutcome([{ send: EVENTS + stream + event(result(7)) }])

@@ -63,6 +63,40 @@ calls('an error of the target is forwarded unchanged', async () => {
   assert.equal(answer.texts, [text.replace('$ID', '1')])
 })
 
+calls('a call ends with an error when the target answers it with an invalid message', async () => {
+  const [, client] = await begin(stage, { targets: [puppet('one')] })
+  const deep = '['.repeat(600) + ']'.repeat(600)
+  const cases: [text: string, why: string][] = [
+    ['{"id":$ID,"result":{}}', 'not a JSON-RPC message: expected "jsonrpc": "2.0"'],
+    [
+      '{"jsonrpc":"2.0","id":$ID}',
+      'not a JSON-RPC message: expected a method, a result or an error',
+    ],
+    ['{"jsonrpc":"2.0","id":$ID,"result":{"content":[', 'not valid JSON'],
+    [`{"jsonrpc":"2.0","id":$ID,"result":${deep}}`, 'nested deeper than 512 levels'],
+    [
+      '[{"jsonrpc":"2.0","id":$ID}]',
+      'not a JSON-RPC message: expected a method, a result or an error',
+    ],
+  ]
+  for (const [text, why] of cases) {
+    const answer = await (await client.call('say', { text: `${text}\n` })).whole()
+    const message = `target 'one' sent an invalid response: ${why}`
+    const error = { code: -32603, message, data: { target: 'one' } }
+    const [{ error: received }] = answer.texts.map((json) => JSON.parse(json)) as [
+      { error: unknown },
+    ]
+    assert.equal(received, error, text)
+  }
+})
+
+calls('a result next to a null error is an answer', async () => {
+  const [, client] = await begin(stage, { targets: [puppet('one')] })
+  const text = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]},"error":null}\n'
+  const answer = await (await client.call('say', { text })).whole()
+  assert.equal(answer.texts, ['{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'])
+})
+
 calls('calls are answered in the order in which the target answers', async () => {
   const [, client] = await begin(stage)
   const slow = await client.call('slow')
