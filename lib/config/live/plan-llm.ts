@@ -170,7 +170,7 @@ export class LlmPlanner {
       },
       host: kind === 'host' ? 'plain' : 'provider',
       edits: isEdited ? 'members' : 'nothing',
-      usage: isLimited && policy.usage === 'inject' ? 'ask' : 'leave',
+      usage: selectUsageRequest(policy, isLimited),
     }
     return new LlmBackend(settings)
   }
@@ -241,6 +241,12 @@ export class LlmPlanner {
     const pool = this.#resources.pool(key, address, configuredTls ?? defaultTls)
     return new HttpBackend(pool, route.timeout?.backendRequestTimeout ?? 0)
   }
+}
+
+/** Limits need the usage of streams; the log and metrics only want it. */
+function selectUsageRequest({ usage }: AiPolicyConfig, isLimited: boolean): LlmSettings['usage'] {
+  if (usage === 'passthrough' || (usage === 'limited' && !isLimited)) return 'leave'
+  return isLimited ? 'ask' : 'askIfPossible'
 }
 
 type DefaultsAndOverrides = Pick<AiPolicyConfig, 'defaults' | 'overrides'>
