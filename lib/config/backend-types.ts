@@ -68,8 +68,8 @@ export interface AiPolicyConfig {
   readonly routes: Readonly<Record<string, LlmFormat>>
   readonly defaults: JsonObject
   readonly overrides: JsonObject
-  /** `inject`: where tokens are limited, streams are requested with usage, which is hidden from the client. */
-  readonly usage: 'inject' | 'passthrough'
+  /** `inject`: streams are requested with usage, which is hidden from the client; `limited`: only where tokens are limited. */
+  readonly usage: 'inject' | 'limited' | 'passthrough'
 }
 
 /** The section `llm`. */

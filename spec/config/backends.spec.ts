@@ -205,11 +205,11 @@ backends('have an ai policy that injects usage by default', () => {
     overrides: {},
     usage: 'inject',
   })
-  assert.is(policy('usage: passthrough')!.usage, 'passthrough')
+  for (const usage of ['limited', 'passthrough']) assert.is(policy(`usage: ${usage}`)!.usage, usage)
   assert.equal(
     problems('{ ai: { name: a, provider: { mock: {} } }, policies: { ai: { usage: injected } } }'),
     [
-      "policies.ai.usage: got 'injected', expected one of 'inject', 'passthrough', did you mean 'inject'?",
+      "policies.ai.usage: got 'injected', expected one of 'inject', 'limited', 'passthrough', did you mean 'inject'?",
     ],
   )
 })

@@ -165,7 +165,7 @@ export class LlmPlanner {
     const { held, limits } = this.#resources
     const holdFor = needs === 'model' ? 'model' : catalogue.needs
     const isEdited = editedMembers.length > 1 || catalogue.edits === 'model'
-    const usage = isLimited && policy.usage === 'inject' ? 'ask' : 'leave'
+    const usage = selectUsageRequest(policy, isLimited)
     const settings: LlmSettings = {
       formats: new FormatTable(policy.routes),
       catalogue,
@@ -175,7 +175,7 @@ export class LlmPlanner {
         sharedBudget: held,
         maxHeldBytes: limits.maxHeldBytes,
         // With one provider, a request is sent again only if the provider refuses the option for usage.
-        maxKeptBytes: catalogue.hasAlternatives || usage === 'ask' ? limits.maxKeptBytes : 0,
+        maxKeptBytes: catalogue.hasAlternatives || usage !== 'leave' ? limits.maxKeptBytes : 0,
         watchedMembers: createWatchedMembers(editedMembers),
       },
       host: kind === 'host' ? 'plain' : 'provider',
@@ -259,6 +259,12 @@ export class LlmPlanner {
     const pool = this.#resources.pool(key, address, configuredTls ?? defaultTls)
     return new HttpBackend(pool, route.timeout?.backendRequestTimeout ?? 0)
   }
+}
+
+/** Limits need the usage of streams; the log and metrics only want it. */
+function selectUsageRequest({ usage }: AiPolicyConfig, isLimited: boolean): LlmSettings['usage'] {
+  if (usage === 'passthrough' || (usage === 'limited' && !isLimited)) return 'leave'
+  return isLimited ? 'ask' : 'askIfPossible'
 }
 
 type DefaultsAndOverrides = Pick<AiPolicyConfig, 'defaults' | 'overrides'>

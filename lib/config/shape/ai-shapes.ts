@@ -116,10 +116,10 @@ export const AI_POLICY = z
     defaults: policyFields.describe('Body fields that are set if they are missing.'),
     overrides: policyFields.describe('Body fields that are always set.'),
     usage: z
-      .enum(['inject', 'passthrough'])
+      .enum(['inject', 'limited', 'passthrough'])
       .default('inject')
       .describe(
-        '`inject` requests usage in streams where tokens are limited, and hides it from the client; `passthrough` does not change requests.',
+        '`inject` requests usage in streams, and hides it from the client; `limited` does so only where tokens are limited; `passthrough` does not change requests.',
       ),
     ...unsupportedFields(
       'finalTransformations',

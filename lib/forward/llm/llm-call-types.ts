@@ -48,8 +48,11 @@ export interface BodyEdits {
   readonly replace: ReadonlyMap<string, string>
   /** Adds the member where it is missing. */
   readonly defaults: ReadonlyMap<string, string>
-  /** `ask`: `stream_options.include_usage` becomes true if the request streams and does not say so itself. */
-  readonly usage: 'ask' | 'leave'
+  /**
+   * `ask`: `stream_options.include_usage` becomes true if the request streams and does not say so itself. `askIfPossible`: no
+   * request is refused for it.
+   */
+  readonly usage: 'ask' | 'askIfPossible' | 'leave'
 }
 
 /** What is known of a request body; null while a member is not read yet, or if it is missing. */

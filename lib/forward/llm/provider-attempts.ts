@@ -339,8 +339,10 @@ export class ProviderAttempts implements Attempt {
     const { overrides, defaults } = candidate
     const { modelInHead } = this.#plan
     const isRefused = candidate.usageRefusals.has(this.#model) || this.#usageOption === 'omitted'
-    const isUsageAsked = this.#plan.usage === 'ask' && needsUsageOption(this.#format) && !isRefused
-    const usage = isUsageAsked ? 'ask' : 'leave'
+    // A long request could not be sent again if the provider refused the option.
+    const isRisky = this.#plan.usage === 'askIfPossible' && !this.#plan.prompt.staysReplayable
+    const isUsageAsked = needsUsageOption(this.#format) && !isRefused && !isRisky
+    const usage = isUsageAsked ? this.#plan.usage : 'leave'
     // A configured path may not contain the model any more.
     if (modelInHead === null || !isModelNamedIn(modelInHead, target)) {
       const bodyModel = model ?? modelInHead?.model ?? null

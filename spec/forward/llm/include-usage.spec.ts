@@ -3,6 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { LLM_LIMITS } from '../../../lib/core/bounds.ts'
 import { Backend } from '../../support/backend.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
@@ -132,6 +133,32 @@ usage('is set in options where it is false', async () => {
   assert.is(backend.requests[0]!.text, body.replace(options, set))
 })
 
+usage('is also requested where tokens are not limited, for the log', async () => {
+  for (const policies of [
+    '',
+    'ai: { usage: inject }',
+    'rateLimit: { local: [{ requests: 9, unit: Hours }] }',
+    `ai: { usage: limited }, ${LIMITED.policies}`,
+  ]) {
+    const { gateway, backend } = await staged(stage, { policies }, stream)
+    assert.is((await post(gateway, STREAMING)).text, PLAIN, policies)
+    assert.is(backend.requests[0]!.text, injected(STREAMING))
+    const [line] = await gateway.logged(1)
+    assert.is(line!['gen_ai.usage.input_tokens'], 30)
+    assert.is(line!['gen_ai.usage.output_tokens'], 12)
+  }
+})
+
+usage(
+  'is not requested in a request that could not be sent again, where tokens are not limited',
+  async () => {
+    const body = chatAsking({ stream: true, input: ' '.repeat(LLM_LIMITS.maxKeptBytes) })
+    const { gateway, backend } = await staged(stage, {}, stream)
+    assert.is((await post(gateway, body)).text, PLAIN)
+    assert.ok(backend.requests[0]!.text === body)
+  },
+)
+
 usage('does not delay heartbeats', async () => {
   const open = new LlmStream()
   const { gateway } = await staged(stage, LIMITED, open.answer)
@@ -148,8 +175,13 @@ usage('does not delay heartbeats', async () => {
 
 usage('is not requested in other formats', async () => {
   const table: [policies: string, path: string, body: string][] = [
-    ['', CHAT, STREAMING],
-    ['rateLimit: { local: [{ requests: 9, unit: Hours }] }', CHAT, STREAMING],
+    ['ai: { usage: passthrough }', CHAT, STREAMING],
+    ['ai: { usage: limited }', CHAT, STREAMING],
+    [
+      `ai: { usage: limited }, rateLimit: { local: [{ requests: 9, unit: Hours }] }`,
+      CHAT,
+      STREAMING,
+    ],
     [`ai: { usage: passthrough }, ${LIMITED.policies}`, CHAT, STREAMING],
     [LIMITED.policies, CHAT, chatAsking()],
     [LIMITED.policies, CHAT, chatAsking({ stream: false })],

@@ -40,7 +40,7 @@ export class PromptRewrite {
     this.#defaultMembers = [...set, ...[...defaults].filter(([name]) => !set.has(name))]
     this.#undecided = new KeptBytes(budget)
     // `stream_options` from the configuration are not changed.
-    this.#usage = edits.usage === 'ask' && !set.has(STREAM_OPTIONS) ? 'possible' : 'unchanged'
+    this.#usage = edits.usage !== 'leave' && !set.has(STREAM_OPTIONS) ? 'possible' : 'unchanged'
   }
 
   get asksForUsage(): boolean {
@@ -75,7 +75,7 @@ export class PromptRewrite {
     if (isUndecided) {
       this.#usage = 'unchanged'
       // Without the option the cost is not reported. The body is incomplete, so the provider has not started.
-      if (isLong) this.#outline.fault(STREAM_TOO_LATE, this.#offset)
+      if (isLong && this.#edits.usage === 'ask') this.#outline.fault(STREAM_TOO_LATE, this.#offset)
     }
     const joined = Buffer.concat([...this.#undecided.pieces(), fresh])
     this.#undecided.release()

@@ -134,6 +134,11 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     return !this.#isLost && this.#kept.length === this.#receivedBytes
   }
 
+  /** The same, and it is short enough to stay kept while it is sent. */
+  get staysReplayable(): boolean {
+    return this.isReplayable && this.size <= this.#options.maxKeptBytes
+  }
+
   /** The bytes sent by the current attempt ask for usage, which the client did not do. */
   get asksForUsage(): boolean {
     return this.#attemptBody?.asksForUsage ?? false
@@ -155,7 +160,7 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
   createAttemptBody(edits: BodyEdits): AttemptBody {
     assert(this.#state === 'ready', 'one attempt at a time')
     const { set, replace, defaults, usage } = edits
-    const isEdited = set.size + replace.size + defaults.size > 0 || usage === 'ask'
+    const isEdited = set.size + replace.size + defaults.size > 0 || usage !== 'leave'
     const { sharedBudget } = this.#options
     const rewrite =
       isEdited && !this.isOpaque ? new PromptRewrite(this.#outline, edits, sharedBudget) : null

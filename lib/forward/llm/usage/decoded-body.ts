@@ -19,7 +19,7 @@ export function decodeContent(head: ResponseHead, body: Body): Body {
 /** `ending`: the decoder has all input. */
 type DecodedBodyState = 'open' | 'ending' | 'over'
 
-export class DecodedBody implements Body, Sink {
+class DecodedBody implements Body, Sink {
   readonly framing = 'open'
   readonly length = -1
   readonly #source: Body

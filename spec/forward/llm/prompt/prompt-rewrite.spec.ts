@@ -217,6 +217,20 @@ rewrite('refuses a body with `stream` too far after the options', () => {
   assert.is(together.remaining, ROOM)
 })
 
+rewrite('forwards such a body unchanged where usage is not required', () => {
+  const open = '{"stream_options":{},"messages":"'
+  const long = 'x'.repeat(MAX_UNDECIDED_BYTES)
+  const later = [open, long, long, '","stream":true}']
+  const { client, prompt, owner, together } = started({ framing: 'chunked', later })
+  const provider = new Provider(prompt.createAttemptBody(editsOf({ usage: 'askIfPossible' })))
+  for (const part of later) client.send(part)
+  client.end()
+  assert.ok(provider.text === later.join(''))
+  assert.equal([owner.error, prompt.asksForUsage], [null, false])
+  prompt.discard()
+  assert.is(together.remaining, ROOM)
+})
+
 rewrite('holds nothing where the options already ask for usage', () => {
   const open = '{"stream_options":{"include_usage":true},"messages":"'
   const long = 'x'.repeat(MAX_UNDECIDED_BYTES * 2)

@@ -31,7 +31,7 @@ function judged(bytes: Buffer, { set, replace, defaults, usage }: BodyEdits): Bu
     ([name]) => !own.has(name),
   )
   const streams = (set.get('stream') ?? textOf('stream') ?? defaults.get('stream')) === 'true'
-  if (usage === 'ask' && streams && !set.has('stream_options')) {
+  if (usage !== 'leave' && streams && !set.has('stream_options')) {
     const options = own.get('stream_options')
     if (options !== undefined) {
       const text = withUsage(textOf('stream_options')!)
@@ -131,7 +131,7 @@ const EDITS: fc.Arbitrary<BodyEdits> = fc.record({
   set: EDIT_MAP,
   replace: fc.constantFrom(new Map<string, string>(), new Map([['model', '"by another name"']])),
   defaults: EDIT_MAP,
-  usage: fc.constantFrom('ask', 'leave'),
+  usage: fc.constantFrom('ask', 'askIfPossible', 'leave'),
 })
 const FRAMING = fc.constantFrom('length' as const, 'chunked' as const, 'open' as const)
 const CUTS = fc.array(fc.nat(), { maxLength: 5 })
