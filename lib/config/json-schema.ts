@@ -84,13 +84,13 @@ function tidySchema(schema: JsonSchema): JsonSchema {
 
 const DECORATION = ['description', 'default', 'title']
 
-/** Lets every scalar that does not accept any text also be a variable reference. */
+/** Lets every list, and every scalar that does not accept any text, also be a variable reference. */
 function allowVariables(schema: JsonSchema): JsonSchema {
   return mapSchema(schema, (one) => {
     const isOpen =
       one.type === 'string' && one['pattern'] === undefined && one['enum'] === undefined
-    const isScalar = /^(?:string|integer|number|boolean)$/.test(one.type ?? '')
-    if (!isScalar || isOpen) return one
+    const isReplaceable = /^(?:string|integer|number|boolean|array)$/.test(one.type ?? '')
+    if (!isReplaceable || isOpen) return one
     const fields = Object.entries(one)
     const decoration = fields.filter(([name]) => DECORATION.includes(name))
     const rest = fields.filter(([name]) => !DECORATION.includes(name))

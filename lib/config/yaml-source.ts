@@ -1,7 +1,7 @@
 // A YAML document of the configuration: its data with variables expanded, and the position of each part in the file.
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
-import type { Document, ErrorCode, Node, Pair, Scalar, YAMLError, YAMLMap } from 'yaml'
+import type { Alias, Document, ErrorCode, Node, Pair, Scalar, YAMLError, YAMLMap } from 'yaml'
 import { ConfigProblems, formatConfigPath } from './config-error.ts'
 import type { ConfigPath, ConfigProblem } from './config-error.ts'
 import { ExpandedText, expandVariables } from './expand-variables.ts'
@@ -9,6 +9,12 @@ import type { EnvironmentVariables, ExpansionFailure } from './expand-variables.
 
 /** Bounds alias expansion, so that a few lines cannot expand to unlimited data. */
 const MAX_ALIASES = 100
+
+/** Aliases of one document: the parser may search the whole document for each of them. */
+const MAX_DOCUMENT_ALIASES = 1_000
+
+/** Merge keys that follow each other: the parser merges a map again for each map that merges it, and refuses 7 after a long time. */
+const MAX_MERGE_CHAIN = 6
 
 /** Data that all documents of one file share. */
 interface DocumentText {
@@ -56,6 +62,12 @@ export class ConfigSource {
   readonly #document: Document
   readonly #text: DocumentText
   #data: unknown = null
+  /** Nodes by anchor, as far as the document is expanded; a later anchor replaces one of the same name. */
+  readonly #anchors = new Map<string, Node>()
+  /** The nodes of aliases: the parser would search the whole document for each of them. */
+  readonly #aliased = new Map<Alias, Node>()
+  /** The length of the chain of merge keys that ends in a map. */
+  readonly #chains = new Map<unknown, number>()
 
   /** Expands the variables of the document and reports those that cannot be expanded. */
   constructor(document: Document, text: DocumentText, problems: ConfigProblems) {
@@ -98,24 +110,56 @@ export class ConfigSource {
 
   /** Expands the scalars in place, and refuses nodes that cannot become plain data. */
   #expand(node: unknown, path: ConfigPath, fail: ReportFailure): void {
+    this.#recordAnchor(node)
     if (isSeq(node)) node.items.forEach((item, index) => this.#expand(item, [...path, index], fail))
     else if (isMap(node)) this.#expandMap(node, path, fail)
     else if (isAlias(node)) {
-      if (node.resolve(this.#document) !== undefined) return
+      const found = this.#anchors.get(node.source)
+      if (found !== undefined) {
+        if (this.#aliased.size === MAX_DOCUMENT_ALIASES)
+          fail(node, path, `too many aliases, expected at most ${MAX_DOCUMENT_ALIASES}`)
+        this.#aliased.set(node, found)
+        return
+      }
       // The message omits the name, because it may be a secret that was not quoted.
       fail(node, path, 'unknown alias, expected an anchor above (quote text that begins with *)')
     } else if (isScalar(node)) this.#expandScalar(node, path, fail)
   }
 
-  #expandMap({ items }: YAMLMap, path: ConfigPath, fail: ReportFailure): void {
+  #recordAnchor(node: unknown): void {
+    if ((isSeq(node) || isMap(node) || isScalar(node)) && node.anchor !== undefined)
+      this.#anchors.set(node.anchor, node)
+  }
+
+  /** Refuses a long chain of merge keys once, at its first map that is too far from the start. */
+  #checkMergeChain(
+    map: YAMLMap,
+    { key, value }: Pair,
+    path: ConfigPath,
+    fail: ReportFailure,
+  ): void {
+    const source = this.#resolveAlias(value)
+    const merged = isSeq(source) ? source.items.map((item) => this.#resolveAlias(item)) : [source]
+    const longest = Math.max(0, ...merged.map((one) => this.#chains.get(one) ?? 0))
+    this.#chains.set(map, Math.max(this.#chains.get(map) ?? 0, longest + 1))
+    if (longest === MAX_MERGE_CHAIN)
+      fail(key, path, `too long a chain of merge keys, expected at most ${MAX_MERGE_CHAIN}`)
+  }
+
+  #resolveAlias(node: unknown): unknown {
+    return isAlias(node) ? this.#aliased.get(node) : node
+  }
+
+  #expandMap(map: YAMLMap, path: ConfigPath, fail: ReportFailure): void {
     const names = new Set<string>()
-    for (const pair of items) {
+    for (const pair of map.items) {
       const name = this.#key(pair, path, fail)
       // The parser refuses equal keys, but not keys in quotes that become equal when they are expanded.
       if (names.has(name) && name !== '<<')
         fail(pair.key, path, `invalid YAML: ${YAML_ERRORS.DUPLICATE_KEY}`)
       names.add(name)
       this.#expand(pair.value, [...path, name], fail)
+      if (name === '<<') this.#checkMergeChain(map, pair, path, fail)
     }
   }
 
@@ -144,6 +188,7 @@ export class ConfigSource {
       fail(key, path, 'got a key that is not text, expected a name')
       return ''
     }
+    this.#recordAnchor(key)
     this.#expandScalar(key, path, fail)
     return keyNameOf(pair)
   }
@@ -164,7 +209,7 @@ export class ConfigSource {
 
   /** Follows one key or index, through aliases and merge keys. */
   #step(from: unknown, key: string | number): { key: unknown; value: unknown } | undefined {
-    const node = isAlias(from) ? from.resolve(this.#document) : from
+    const node = this.#resolveAlias(from)
     if (isSeq(node)) return { key: null, value: node.items[Number(key)] }
     if (!isMap(node)) return undefined
     const pair = node.items.find((item) => keyNameOf(item) === String(key))

@@ -70,6 +70,14 @@ args('--validate-only checks a configuration and exits', async () => {
   assert.is(code, 0)
 })
 
+args('--validate-only prints a warning about a section that every network can use', async () => {
+  const text = 'llm: { models: [{ name: m, provider: mock }] }'
+  const { code, stdout, stderr } = await runProgram('gateway', ['-c', text, '--validate-only'])
+  assert.match(stderr, /^Warning: \S+ llm listens on all interfaces .*set llm\.address/)
+  assert.is(stdout, 'Configuration is valid!\n')
+  assert.is(code, 0)
+})
+
 args('the quickstart is a valid configuration', async () => {
   const { code, stdout } = await runProgram('gateway', ['--validate-only'])
   assert.is(stdout, 'Configuration is valid!\n')

@@ -14,6 +14,29 @@ function backendOf(text: string): BackendConfig & { kind: 'mcp' } {
   return backend
 }
 
+mcp('warns if all interfaces can use it without authentication', () => {
+  const warningsOf = (fields: string): readonly string[] =>
+    ungatedConfig(`mcp: { targets: [${STDIO}]${fields} }`).warnings
+  const warning =
+    'c.yaml:1:6: mcp listens on all interfaces without authentication: set mcp.address, such as 127.0.0.1, or add authentication to mcp.policies'
+  const keys = 'apiKey: { keys: [{ key: k }]'
+  for (const open of ['', ', port: 1', `, policies: { ${keys} } }`])
+    assert.equal(warningsOf(open), [warning])
+  for (const closed of [
+    ', address: 127.0.0.1',
+    ', address: "::"',
+    `, policies: { ${keys}, mode: strict } }`,
+  ])
+    assert.equal(warningsOf(closed), [])
+  const attached = `gateways: { default: { port: 1 } }\nmcp: { targets: [${STDIO}] }`
+  assert.equal(ungatedConfig(attached).warnings, [])
+  const token =
+    'mcpAuthentication: { issuer: "http://i", audiences: [a], resourceMetadata: { resource: "http://g/mcp" } }'
+  assert.equal(warningsOf(`, policies: { ${token} }`), [])
+  const llm = 'llm: { models: [{ name: m, provider: mock }] }'
+  assert.match(ungatedConfig(llm).warnings[0]!, 'set llm.address, such as 127.0.0.1')
+})
+
 mcp('has its own port and serves any path there', () => {
   const { gateways } = ungatedConfig(`mcp: { targets: [${STDIO}] }`)
   const [{ name, port, address, listeners }] = gateways as [(typeof gateways)[0]]

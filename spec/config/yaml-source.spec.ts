@@ -110,7 +110,33 @@ function bomb(open: string, close: string, first: string): string {
 source('refuses aliases that expand without limit', () => {
   const expected = ['c.yaml:1:1: too many aliases, expected them to expand to at most 100 parts']
   assert.equal(problemsOf(bomb('[', ']', '[x]')), expected)
-  assert.equal(problemsOf(bomb('{ <<: [', '] }', '{ x: 1 }')), expected)
+  assert.equal(problemsOf(bomb('{ <<: [', '] }', '{ x: 1 }')), [
+    'c.yaml:8:9: h: too long a chain of merge keys, expected at most 6',
+  ])
+  assert.equal(
+    problemsOf(bomb('{ <<: [', '] }', '{ x: 1 }').split('\n').slice(0, 7).join('\n')),
+    expected,
+  )
+})
+
+/** Maps that merge each other in a row. */
+function chain(links: number): string {
+  const lines = Array.from(
+    { length: links },
+    (_, at) => `m${at + 1}: &m${at + 1} { <<: *m${at}, k${at}: 1 }`,
+  )
+  return ['m0: &m0 { x: 1 }', ...lines].join('\n')
+}
+
+source('refuses long chains of merge keys and many aliases at once', () => {
+  const data = parseSources(chain(6), 'c.yaml', {})[0]!.data as Record<string, object>
+  assert.is(Object.keys(data['m6']!).length, 7)
+  const tooLong = 'c.yaml:8:11: m7: too long a chain of merge keys, expected at most 6'
+  assert.equal(problemsOf(chain(7)), [tooLong])
+  assert.equal(problemsOf(chain(3_000)), [
+    tooLong,
+    'c.yaml:1002:21: m1001["<<"]: too many aliases, expected at most 1000',
+  ])
 })
 
 source('refuses an alias without an anchor', () => {

@@ -1,5 +1,4 @@
-// Warns about expressions that read an identity which no policy sets, and refuses duplicate authentication on a
-// listener and its routes.
+// How policies are used together: identities that no policy sets, duplicate authentication, and whether clients must be known.
 
 import type { Expression } from '../../expressions/compile.ts'
 import type { ConfigPath } from '../config-error.ts'
@@ -126,4 +125,22 @@ function isSameLocation(a: CredentialLocation, b: CredentialLocation): boolean {
   if (b.kind === 'expression' || a.kind !== b.kind || a.name !== b.name) return false
   const prefixOf = (one: typeof a): string => (one.kind === 'header' ? one.prefix : '')
   return prefixOf(a).toLowerCase() === prefixOf(b).toLowerCase()
+}
+
+type AuthPolicies = Pick<GatewayPolicies, 'jwtAuth' | 'basicAuth' | 'apiKey' | 'authorization'>
+
+/** An optional credential does not keep clients out, nor do rules that only deny. */
+export function requiresKnownClient(policies: AuthPolicies): boolean {
+  const { authorization } = policies
+  const hasAllowRule = authorization?.rules.some(({ mode }) => mode !== 'deny') ?? false
+  return hasAllowRule || requiresCredential(policies)
+}
+
+/** Whether a credential is required that a web page of another origin does not have (DNS rebinding). */
+export function requiresCredential({
+  jwtAuth,
+  basicAuth,
+  apiKey,
+}: Omit<AuthPolicies, 'authorization'>): boolean {
+  return [jwtAuth, basicAuth, apiKey].some((one) => one?.mode === 'strict')
 }

@@ -18,6 +18,8 @@ import type { CheckContext } from './check-context.ts'
 import { checkLimits, refuseTokenLimits } from './check-limits.ts'
 import { checkMcpBackend } from './check-backends.ts'
 import { checkBackendPolicies, checkPolicies, checkGatewayPolicies } from './check-policies.ts'
+import { requiresKnownClient } from './check-policy-use.ts'
+import type { RoutePolicies } from '../config-types.ts'
 import { attachRoute } from './check-routes.ts'
 import type { UnattachedRoute } from './check-routes.ts'
 
@@ -88,12 +90,26 @@ function attachSection(
       attachRoute(context, path, { ...route, matches }, listener)
     return undefined
   }
+  if (section.address === undefined) warnAboutOpenSection(context, name, route.policies)
   const listener = buildSectionListener(context, name)
   attachRoute(context, path, route, listener, route.name)
   const sectionPort = port ?? SECTIONS[name].port
   context.recordPlace(bindKeyOf(sectionPort), path)
   const listeners = [listener]
   return { name, namespace: DEFAULT_NAMESPACE, port: sectionPort, address, listeners, limits: [] }
+}
+
+/** An operator who sets no address may expect that only this machine can connect. */
+function warnAboutOpenSection(
+  context: CheckContext,
+  name: SectionName,
+  policies: RoutePolicies,
+): void {
+  if (requiresKnownClient(policies) || policies.mcpAuthentication?.mode === 'strict') return
+  context.warn(
+    [name],
+    `${name} listens on all interfaces without authentication: set ${name}.address, such as 127.0.0.1, or add authentication to ${name}.policies`,
+  )
 }
 
 function buildSectionListener(context: CheckContext, name: SectionName): ListenerDraft {

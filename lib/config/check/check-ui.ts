@@ -6,7 +6,6 @@ import { UI_PATH, UI_PATHS } from '../../core/well-known-paths.ts'
 import type { ConfigPath } from '../config-error.ts'
 import type {
   GatewayConfig,
-  GatewayPolicies,
   PathMatch,
   RouteConfig,
   UiConfig,
@@ -18,7 +17,12 @@ import type { CheckContext } from './check-context.ts'
 import { DEFAULT_GATEWAY, resolveListeners } from './check-gateways.ts'
 import type { AttachmentTargets, ListenerDraft } from './check-gateways.ts'
 import { checkGatewayPolicies } from './check-policies.ts'
-import { checkPolicyLevels, warnAboutUnsetIdentity } from './check-policy-use.ts'
+import {
+  checkPolicyLevels,
+  requiresCredential,
+  requiresKnownClient,
+  warnAboutUnsetIdentity,
+} from './check-policy-use.ts'
 
 /** Runs after the routes are checked, because it warns about paths that a route and the web UI share. */
 export function checkUi(
@@ -152,22 +156,4 @@ function trimTrailingSlash(path: string): string {
 
 function formatList(paths: ReadonlySet<string>): string {
   return [...paths].join(', ')
-}
-
-type AuthPolicies = Pick<GatewayPolicies, 'jwtAuth' | 'basicAuth' | 'apiKey' | 'authorization'>
-
-/** An optional credential does not keep clients out, nor do rules that only deny. */
-function requiresKnownClient(policies: AuthPolicies): boolean {
-  const { authorization } = policies
-  const hasAllowRule = authorization?.rules.some(({ mode }) => mode !== 'deny') ?? false
-  return hasAllowRule || requiresCredential(policies)
-}
-
-/** Whether a credential is required that a web page of another origin does not have (DNS rebinding). */
-export function requiresCredential({
-  jwtAuth,
-  basicAuth,
-  apiKey,
-}: Omit<AuthPolicies, 'authorization'>): boolean {
-  return [jwtAuth, basicAuth, apiKey].some((one) => one?.mode === 'strict')
 }

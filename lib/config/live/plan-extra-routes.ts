@@ -24,7 +24,7 @@ import {
   UNAMBIGUOUS_ROOTS,
 } from '../../enforce/oauth/public-urls.ts'
 import type { RootMetadataOwnership } from '../../enforce/oauth/public-urls.ts'
-import { requiresCredential } from '../check/check-ui.ts'
+import { requiresCredential } from '../check/check-policy-use.ts'
 import type {
   GatewayConfig,
   ListenerConfig,

@@ -10,6 +10,7 @@ import {
   expressionAt,
   gatewayNames,
   httpUrl,
+  ipAddress,
   keySegment,
   listenPort,
   nonEmptyText,
@@ -140,6 +141,7 @@ export type VirtualModelShape = z.output<typeof virtualModel>
 export const LLM = z
   .strictObject({
     port: listenPort.optional().describe('Port of the section; the default is 4000.'),
+    address: ipAddress.optional().describe('IP address to listen on.').meta({ preset: '::' }),
     gateways: gatewayNames
       .optional()
       .describe('Gateways that serve the section instead of its own port.'),
