@@ -64,8 +64,7 @@ export class RequestPipeline implements ExchangeHandler {
     try {
       const listeners = this.#options.plan().ports.get(port)
       // Requests of the page itself are never traced: the page would wait for its own request.
-      if (!watchers.isIdle && !isForUi(exchange.request, listeners))
-        watchers.attachTrace(exchange)
+      if (!watchers.isIdle && !isForUi(exchange.request, listeners)) watchers.attachTrace(exchange)
       const listener = listeners?.find(exchange.request.authority)
       if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
       exchange.choice.listenerKey = listener.key

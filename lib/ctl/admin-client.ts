@@ -70,7 +70,7 @@ export function portOption(invocation: Invocation, name: string, fallback: numbe
   return port
 }
 
-/** Throws if the options contradict each other, or the hosts file does not have the name. */
+/** Throws if the options contradict each other, or no gateway has the name. */
 export async function adminAddress(invocation: Invocation): Promise<AdminAddress> {
   const resource = resourceArgument(invocation)
   const port = portOption(invocation, 'proxy-admin-port', ADMIN_PORT)
@@ -81,12 +81,22 @@ export async function adminAddress(invocation: Invocation): Promise<AdminAddress
     if (resource !== undefined) throw new Error('--admin-url does not accept a resource argument')
   }
   if (url === undefined && resource === undefined) return tcpAddress(LOCAL_HOST, port)
-  if (hasOption(invocation, 'proxy-admin-port'))
-    throw new Error('--proxy-admin-port is only for this machine: write the port into the address')
-  if (url !== undefined) return parseAddress(url, '--admin-url')
+  const hasPort = hasOption(invocation, 'proxy-admin-port')
+  if (url !== undefined) {
+    if (hasPort)
+      throw new Error(
+        '--proxy-admin-port is only for this machine: write the port into the address',
+      )
+    return parseAddress(url, '--admin-url')
+  }
   const [, name = ''] = RESOURCE.exec(resource!) ?? []
   if (name === '') throw new Error(`invalid resource "${resource}": expected gateway/<name>`)
-  return addressByName(name)
+  const file = hostsFile()
+  const hosts = await readHostsFile(file)
+  const listed = hosts.get(name)
+  // A port names the gateway of this machine.
+  if (listed !== undefined && !hasPort) return parseAddress(listed, `${file}: ${name}:`)
+  return findLocalGateway(name, tcpAddress(LOCAL_HOST, port), { file, hosts })
 }
 
 export function resourceArgument(invocation: Invocation): string | undefined {
@@ -111,22 +121,53 @@ function tcpAddress(host: string, port: number): AdminAddress {
   return { kind: 'tcp', host, port, label: `${host.includes(':') ? `[${host}]` : host}:${port}` }
 }
 
-/** Looks the name up in the hosts file, which has lines `name: address`. */
-async function addressByName(name: string): Promise<AdminAddress> {
+/** The hosts file has lines `name: address`. */
+function hostsFile(): string {
   const { GWCTL_HOSTS, XDG_CONFIG_HOME } = process.env
   const configFolder = XDG_CONFIG_HOME ?? join(homedir(), '.config')
-  const file = GWCTL_HOSTS ?? join(configFolder, 'gwctl', 'hosts.yaml')
-  const hosts = await readHostsFile(file)
-  const address = hosts.get(name)
-  if (address !== undefined) return parseAddress(address, `${file}: ${name}:`)
-  const near = nearest(name, [...hosts.keys()])
-  const names = [...hosts.keys()].slice(0, MAX_LISTED_NAMES).join(', ')
-  const listed = hosts.size === 0 ? '' : ` (it has ${names})`
+  return GWCTL_HOSTS ?? join(configFolder, 'gwctl', 'hosts.yaml')
+}
+
+interface HostsFile {
+  readonly file: string
+  readonly hosts: ReadonlyMap<string, string>
+}
+
+/** Returns the local address if its configuration has a gateway of that name; otherwise lists the known names. */
+async function findLocalGateway(
+  name: string,
+  local: AdminAddress,
+  { file, hosts }: HostsFile,
+): Promise<AdminAddress> {
+  const found = await listGatewayNames(local)
+  if (typeof found !== 'string' && found.includes(name)) return local
+  const here = typeof found === 'string' ? [] : found
+  const near = nearest(name, [...here, ...hosts.keys()])
   const hint = near === undefined ? '' : `; did you mean gateway/${near}?`
+  const answer = typeof found === 'string' ? found : `${local.label} has ${listNames(found)}.`
+  const inFile = hosts.size === 0 ? '' : ` (it has ${listNames([...hosts.keys()])})`
   throw new Error(
-    `unknown gateway "${name}"${hint}\n` +
-      `Write "${name}: http://<host>:15000" into ${file}${listed}, or pass --admin-url.`,
+    `unknown gateway "${name}"${hint}\n${answer}\n` +
+      `Write "${name}: http://<host>:15000" into ${file}${inFile}, or pass --admin-url.`,
   )
+}
+
+function listNames(names: readonly string[]): string {
+  return names.slice(0, MAX_LISTED_NAMES).join(', ') || 'no gateway'
+}
+
+/** The names of the gateways in the configuration of a process, or why they are unknown. */
+async function listGatewayNames(address: AdminAddress): Promise<readonly string[] | string> {
+  try {
+    const dump = await sendAdminRequest(address, { method: 'GET', path: '/config_dump' })
+    if (dump.status !== 200) return `${address.label} answered ${dump.statusText}`
+    const { listeners } = JSON.parse(dump.body.toString()) as {
+      listeners?: readonly { readonly gatewayName?: unknown }[]
+    }
+    return [...new Set((listeners ?? []).map(({ gatewayName }) => String(gatewayName)))]
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 /** A missing file has no names. */

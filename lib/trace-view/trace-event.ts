@@ -79,7 +79,7 @@ function eventOf(value: unknown): ShownEvent {
   }
 }
 
-/** The severity of an event of spec.md §6 by its outcome, so that failures stand out in a list. */
+/** The severity of an event of spec.md §6 by its outcome, so that a list shows failures in colour. */
 function severityOf(message: Readonly<Record<string, unknown>>): string {
   const { type, status, error, selectedRoute } = message
   if (type === 'routeSelection') return selectedRoute === null ? 'error' : 'info'

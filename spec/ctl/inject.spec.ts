@@ -42,7 +42,7 @@ async function startBackend(): Promise<Backend> {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  return { port, received, close: () => void server.close().closeAllConnections() }
+  return { port, received, close: () => server.close().closeAllConnections() }
 }
 
 for (const workers of [1, 2])

@@ -140,23 +140,47 @@ trace('connects to a unix socket and to a URL', async () => {
 
 trace('finds a gateway by its name in the hosts file', async () => {
   const admin = await AdminDouble.open({ 'POST /debug/trace': traceOf(SAMPLE_LINES) })
-  const file = folder.write(
-    'hosts.yaml',
-    `staging: http://127.0.0.1:${admin.port}\nlive: unix:/x\n`,
-  )
+  const { port } = admin
+  const file = folder.write('hosts.yaml', `staging: http://127.0.0.1:${port}\nlive: unix:/x\n`)
   const env = { GWCTL_HOSTS: file }
-  const run = (name: string): ReturnType<typeof runProgram> =>
-    runProgram('gwctl', ['trace', '--raw', name], env)
+  const run = (name: string, ...more: string[]): ReturnType<typeof runProgram> =>
+    runProgram('gwctl', ['trace', '--raw', name, ...more], env)
   assert.is((await run('gateway/staging')).stdout, SAMPLE_TEXT)
   admin.close()
-  const unknown = await run('gateway/stagin')
+  const unknown = await run('gateway/stagin', '-p', String(port))
   assert.is(
     unknown.stderr,
     `Error: unknown gateway "stagin"; did you mean gateway/staging?\n` +
+      `127.0.0.1:${port}: connection refused: is the gateway running, with its admin interface here?\n` +
       `Write "stagin: http://<host>:15000" into ${file} (it has staging, live), or pass --admin-url.\n`,
   )
   assert.is(unknown.code, 1)
   assert.match((await run('staging')).stderr, 'invalid resource "staging": expected gateway/<name>')
+})
+
+trace('finds a gateway by its name on this machine without a hosts file', async () => {
+  const listeners = [{ gatewayName: 'edge' }, { gatewayName: 'edge' }, { gatewayName: 'inner' }]
+  const admin = await AdminDouble.open({
+    'GET /config_dump': JSON.stringify({ listeners }),
+    'POST /debug/trace': traceOf(SAMPLE_LINES),
+  })
+  const { port } = admin
+  const file = folder.at('no-hosts.yaml')
+  const run = (name: string): ReturnType<typeof runProgram> =>
+    runProgram('gwctl', ['proxy', 'trace', '--raw', name, '-p', String(port)], {
+      GWCTL_HOSTS: file,
+    })
+  const { code, stdout, stderr } = await run('gateway/edge')
+  assert.equal([stdout, stderr, code], [SAMPLE_TEXT, '', 0])
+  const unknown = await run('gateway/edgy')
+  admin.close()
+  assert.is(
+    unknown.stderr,
+    `Error: unknown gateway "edgy"; did you mean gateway/edge?\n` +
+      `127.0.0.1:${port} has edge, inner.\n` +
+      `Write "edgy: http://<host>:15000" into ${file}, or pass --admin-url.\n`,
+  )
+  assert.is(unknown.code, 1)
 })
 
 trace('reports a refusal with status and body', async () => {
