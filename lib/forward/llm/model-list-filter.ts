@@ -86,15 +86,18 @@ export class ModelListAttempt implements Attempt, Sink {
   }
 }
 
-/** null for bytes that are not a list of models: `data` of OpenAI and Anthropic, `models` of Gemini. */
+/** The list is `data` of OpenAI and Anthropic, `models` of Gemini, or the whole response. null for bytes that are not JSON. */
 function filterModelList(bytes: Buffer, allowed: readonly string[]): Buffer | null {
-  const list = parseList(bytes)
-  const member = ['data', 'models'].find((name) => Array.isArray(list?.[name]))
-  if (list === null || member === undefined) return null
-  const kept = (list[member] as unknown[]).filter((model) => {
+  const isAllowed = (model: unknown): boolean => {
     const id = modelIdOf(model)
     return id !== null && findBestModelName(allowed, id) !== undefined
-  })
+  }
+  const list = parseList(bytes)
+  if (list === null) return null
+  if (Array.isArray(list)) return Buffer.from(JSON.stringify(list.filter(isAllowed)))
+  const member = ['data', 'models'].find((name) => Array.isArray(list[name]))
+  if (member === undefined) return bytes
+  const kept = (list[member] as unknown[]).filter(isAllowed)
   list[member] = kept
   // Anthropic names the ends of a page.
   if ('first_id' in list) list['first_id'] = modelIdOf(kept[0])
@@ -102,7 +105,7 @@ function filterModelList(bytes: Buffer, allowed: readonly string[]): Buffer | nu
   return Buffer.from(JSON.stringify(list))
 }
 
-function parseList(bytes: Buffer): Record<string, unknown> | null {
+function parseList(bytes: Buffer): Record<string, unknown> | unknown[] | null {
   try {
     const value: unknown = JSON.parse(bytes.toString())
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null

@@ -220,8 +220,10 @@ models('that the API key may not use are removed from the list of a provider', a
   assert.equal(await read('few', anthropic), { data: [{ id: 'x' }], first_id: 'x', last_id: 'x' })
   assert.equal(await read('few', gemini), { ...gemini, models: [{ name: 'models/x' }] })
   assert.equal(await read('all', openai), openai)
+  assert.equal(await read('few', [{ id: 'y' }, { id: 'x' }]), [{ id: 'x' }])
+  assert.equal(await read('few', { object: 'other' }), { object: 'other' })
   // What cannot be filtered is not forwarded.
-  for (const list of ['{"data":', '[1]', { data: 'x' }, { data: [], x: 'x'.repeat(5_000_000) }])
+  for (const list of ['{"data":', 'no list', { data: [], x: 'x'.repeat(5_000_000) }])
     assert.is((await get('few', list)).status, 503)
   assert.is((await get('few', { id: 'x' }, '/v1/models/x')).status, 200)
   assert.is((await get('few', { id: 'y' }, '/v1/models/y')).status, 404)
