@@ -30,6 +30,7 @@ import {
 import type { ChargeBasis, FormatTable } from './llm-formats.ts'
 import { findModelInPath, findModelInQuery } from './model-position.ts'
 import type { ModelInHead, ModelNaming } from './model-position.ts'
+import { ModelListAttempt } from './model-list-filter.ts'
 import { isCompressedRequest, PromptBody } from './prompt/prompt.ts'
 import type { PromptOptions } from './prompt/prompt.ts'
 import { estimateCost, ProviderAttempts } from './provider-attempts.ts'
@@ -82,7 +83,21 @@ export class LlmBackend implements Backend {
       if (reply !== null) return attempt.answer(reply)
     }
     const format = formats.formatSentTo(catalogue.pathOverride, requested)
-    new LlmAdmission(this.#settings, exchange, attempt, format).start()
+    const listing = this.#filterModelList(exchange, attempt)
+    new LlmAdmission(this.#settings, exchange, listing, format).start()
+  }
+
+  /** A provider lists all of its models; a client with an API key sees those that the key may use. */
+  #filterModelList(exchange: Exchange, attempt: Attempt): Attempt {
+    const { request, facts } = exchange
+    const allowed = facts?.allowedModels
+    if (allowed === undefined || request.method !== 'GET') return attempt
+    const match = this.#settings.host === 'provider' ? MODELS_PATH.exec(request.path) : null
+    if (match === null) return attempt
+    const name = match[1]
+    if (name === undefined) return new ModelListAttempt(exchange, attempt, allowed)
+    if (findBestModelName(allowed, decodeModelName(name)) !== undefined) return attempt
+    throw new GatewayError('MODEL_NOT_FOUND', 'the model does not exist')
   }
 }
 
@@ -336,6 +351,14 @@ class LlmAdmission implements PromptOwner, CancellableCall {
 }
 
 const MODELS_PATH = /\/models(?:\/(.+?))?\/*$/
+
+function decodeModelName(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
 
 /** Answers `GET /models` and `GET /models/<id>` of the `llm` section, in the dialect of the client; null for other paths. */
 function createModelsReply(request: RequestHead, ids: readonly string[]): Reply | null {

@@ -201,6 +201,37 @@ models('are listed by the provider of an ai backend', async () => {
   assert.equal(JSON.parse(response.text), list)
 })
 
+models('that the API key may not use are removed from the list of a provider', async () => {
+  const policies =
+    'apiKey: { mode: strict, keys: [{ key: few, allowedModels: [x, "sm*"] }, { key: all }] }'
+  const openai = { object: 'list', data: [{ id: 'x' }, { id: 'y' }, { id: 'small', n: 1 }] }
+  const anthropic = { data: [{ id: 'y' }, { id: 'x' }], first_id: 'y', last_id: 'x' }
+  const gemini = { models: [{ name: 'models/x' }, { name: 'models/y' }], nextPageToken: 't' }
+  const { gateway, backend } = await staged(stage, { policies }, OK)
+  const get = async (key: string, list: unknown, path = '/v1/models'): Promise<LlmResponse> => {
+    backend.answer(answers.json(list))
+    const fields = { 'x-api-key': key, 'accept-encoding': 'gzip' }
+    return post(gateway, '', { path, method: 'GET', fields })
+  }
+  const read = async (key: string, list: unknown): Promise<unknown> =>
+    JSON.parse((await get(key, list)).text)
+  assert.equal(await read('few', openai), { ...openai, data: [{ id: 'x' }, { id: 'small', n: 1 }] })
+  assert.is(backend.requests[0]!.headers['accept-encoding'], undefined)
+  assert.equal(await read('few', anthropic), { data: [{ id: 'x' }], first_id: 'x', last_id: 'x' })
+  assert.equal(await read('few', gemini), { ...gemini, models: [{ name: 'models/x' }] })
+  assert.equal(await read('all', openai), openai)
+  assert.equal(await read('few', [{ id: 'y' }, { id: 'x' }]), [{ id: 'x' }])
+  assert.equal(await read('few', { object: 'other' }), { object: 'other' })
+  // What cannot be filtered is not forwarded.
+  for (const list of ['{"data":', 'no list', { data: [], x: 'x'.repeat(5_000_000) }])
+    assert.is((await get('few', list)).status, 503)
+  assert.is((await get('few', { id: 'x' }, '/v1/models/x')).status, 200)
+  assert.is((await get('few', { id: 'y' }, '/v1/models/y')).status, 404)
+  backend.answer(answers.fails(401))
+  const fields = { 'x-api-key': 'few' }
+  assert.is((await post(gateway, '', { path: '/v1/models', method: 'GET', fields })).status, 401)
+})
+
 models('with names of any characters reach the provider unchanged', async () => {
   const backend = stage.add(await LlmBackend.start(OK))
   const gateway = await stage.gateway(
