@@ -76,7 +76,7 @@ export function applyConnectionFields(
 }
 
 /**
- * The value of a field; one with other white space around it than a space before it is written anew, because some servers
+ * The value of a field; one with other white space around it than a space before it is written again without it, because some servers
  * do not recognise `chunked` with a tab after it.
  */
 function takeFramingValue(head: HeaderFields, at: number): string {
