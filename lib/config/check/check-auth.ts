@@ -45,6 +45,7 @@ export function checkMcpAuthentication(
     issuerMode: shape.issuerMode,
     clientId: shape.clientId,
     clientSecret: shape.clientSecret,
+    requirePkce: shape.requirePkce,
     resourceMetadata: shape.resourceMetadata,
   }
 }
