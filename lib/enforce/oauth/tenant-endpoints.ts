@@ -21,8 +21,8 @@ const CLIENT_PROOF_FIELDS = ['client_secret', 'client_assertion', 'client_assert
 const S256_CHALLENGE = /^[A-Za-z0-9_-]{43}$/
 
 /**
- * Redirects to the provider's authorize endpoint; only the query comes from the client. Without an S256 challenge, whoever
- * steals the code could redeem it with our client secret.
+ * Redirects to the provider's authorize endpoint; only the query comes from the client. Without an S256 challenge, a thief
+ * of the code could redeem it with our client secret.
  */
 export function redirectToAuthorize({ request }: Exchange, endpoint: string): Reply {
   const parts = removeFormParts(parseForm(request.query), 'resource')
