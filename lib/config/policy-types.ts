@@ -54,6 +54,8 @@ export interface McpAuthenticationConfig extends TokenRules {
   readonly issuerMode: 'gateway' | 'provider'
   readonly clientId: string | null
   readonly clientSecret: Secret | null
+  /** Where PKCE is required of clients of `idp_tenant`: at the authorize endpoint, or also for the client secret. */
+  readonly requirePkce: 'authorize' | 'strict'
   readonly resourceMetadata: ResourceMetadata
 }
 

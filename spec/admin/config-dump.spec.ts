@@ -219,6 +219,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
   })
   assert.equal(dump['frontendPolicies'], {
     http: {
+      normalizePath: 'merge',
       maxHeadBytes: 32768,
       maxBodyBytes: null,
       headTimeout: '30s',

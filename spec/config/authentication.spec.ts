@@ -31,7 +31,7 @@ auth('accepts every field of mcpAuthentication', () => {
   const { mcpAuthentication } = policiesOf(
     mcpAuth(
       `mode: strict, issuer: "https://login/tenant/v2.0", audiences: [api://c, c],
-       provider: { idp_tenant: {} }, jwks: "https://mirror/keys", clientId: c, clientSecret: hush,
+       provider: { idp_tenant: {} }, jwks: "https://mirror/keys", clientId: c, clientSecret: hush, requirePkce: strict,
        resourceMetadata: { resource: "http://g/mcp", scopesSupported: [read],
        bearerMethodsSupported: [header] }`.replace(/\n\s+/g, ' '),
     ),
@@ -48,6 +48,7 @@ auth('accepts every field of mcpAuthentication', () => {
     provider: 'idp_tenant',
     issuerMode: 'gateway',
     clientId: 'c',
+    requirePkce: 'strict',
     resourceMetadata: {
       resource: 'http://g/mcp',
       scopesSupported: ['read'],

@@ -53,6 +53,7 @@ export function checkMcpAuthentication(
     issuerMode: shape.issuerMode,
     clientId: shape.clientId,
     clientSecret: shape.clientSecret,
+    requirePkce: shape.requirePkce,
     resourceMetadata: shape.resourceMetadata,
   }
 }

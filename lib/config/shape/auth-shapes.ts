@@ -151,6 +151,12 @@ export const MCP_AUTHENTICATION = z
     clientSecret: optionalOrNull(secretText).describe(
       'Secret of a confidential client; only with `idp_tenant`.',
     ),
+    requirePkce: z
+      .enum(['authorize', 'strict'])
+      .default('authorize')
+      .describe(
+        'Where `idp_tenant` requires PKCE: `authorize` refuses logins without an S256 `code_challenge`, `strict` also sends the secret only with a `code_verifier`.',
+      ),
     resourceMetadata: resourceMetadata.describe(
       'Fields of the protected resource metadata document.',
     ),

@@ -17,11 +17,24 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
 /** A client that sends one of these authenticates itself. */
 const CLIENT_PROOF_FIELDS = ['client_secret', 'client_assertion', 'client_assertion_type']
 
-/** Redirects to the provider's authorize endpoint; only the query comes from the client. */
+/** An S256 challenge is a SHA-256 hash in base64url. */
+const S256_CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+
+/**
+ * Redirects to the provider's authorize endpoint; only the query comes from the client. Without an S256 challenge, a thief
+ * of the code could redeem it with our client secret.
+ */
 export function redirectToAuthorize({ request }: Exchange, endpoint: string): Reply {
-  const query = formatForm(removeFormParts(parseForm(request.query), 'resource'))
+  const parts = removeFormParts(parseForm(request.query), 'resource')
+  if (!hasS256Challenge(parts))
+    return createOAuthErrorReply(
+      400,
+      'invalid_request',
+      'PKCE is required: send code_challenge with code_challenge_method=S256',
+    )
+  const query = formatForm(parts)
   return buildReply(302, [
-    ['location', query === '' ? endpoint : `${endpoint}?${query}`],
+    ['location', `${endpoint}?${query}`],
     ['cache-control', 'no-store'],
   ])
 }
@@ -62,20 +75,28 @@ function isForm(request: RequestHead): boolean {
   return type.trim() === FORM_TYPE && coding === 'identity'
 }
 
+function hasS256Challenge(parts: readonly FormPart[]): boolean {
+  return (
+    S256_CHALLENGE.test(singleFormValue(parts, 'code_challenge') ?? '') &&
+    singleFormValue(parts, 'code_challenge_method') === 'S256'
+  )
+}
+
 /**
- * Returns the secret only for the configured client and these grants, and only when no parameter is ambiguous. A code
- * without a PKCE verifier gets none: an attacker who stole it could redeem it with our secret.
+ * Returns the secret only for the configured client and these grants (spec.md §4.3), and only when no parameter is
+ * ambiguous. With `requirePkce: strict`, a code without a PKCE verifier gets none.
  */
 function selectClientSecret(
   parts: readonly FormPart[],
   config: McpAuthenticationConfig,
 ): string | null {
-  const { clientId, clientSecret } = config
+  const { clientId, clientSecret, requirePkce } = config
   if (clientSecret === null || clientId === null) return null
   const isOurClient = singleFormValue(parts, 'client_id') === clientId
   const grant = singleFormValue(parts, 'grant_type')
   const isAllowedGrant =
-    grant === 'refresh_token' || (grant === 'authorization_code' && hasCodeVerifier(parts))
+    grant === 'refresh_token' ||
+    (grant === 'authorization_code' && (requirePkce === 'authorize' || hasCodeVerifier(parts)))
   const hasProof = parts.some((part) =>
     CLIENT_PROOF_FIELDS.some((name) => couldMatchParameter(part, name)),
   )

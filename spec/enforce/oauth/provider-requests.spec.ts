@@ -131,7 +131,8 @@ calls('do not affect the rest of the gateway while the provider is down', async 
       error_description: `the identity provider failed: ${host} does not respond`,
     })
   }
-  assert.is((await ask(gateway, `GET ${SERVER}/authorize?a=b`)).status, 302)
+  const pkce = `code_challenge=${'a'.repeat(43)}&code_challenge_method=S256`
+  assert.is((await ask(gateway, `GET ${SERVER}/authorize?${pkce}`)).status, 302)
   assert.is((await ask(gateway, `POST ${SERVER}/client-registration`, [], '{}')).status, 201)
   assert.not.match(JSON.stringify(gateway.lines), 'hush')
 })

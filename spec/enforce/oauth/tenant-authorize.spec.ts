@@ -9,6 +9,7 @@ authorize.after.each(() => stage.clear())
 
 const PATH = `${SERVER}/authorize`
 const TENANT = 'http://login.example:8080/t1/oauth2/v2.0/authorize'
+const PKCE = 'code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256'
 const FIELDS = 'issuer: "http://login.example:8080/t1/v2.0", provider: { idp_tenant: {} }'
 
 /** The redirect location for a query. */
@@ -21,33 +22,55 @@ async function locationOf(query: string, ...fields: string[]): Promise<string | 
 
 authorize('redirects to the tenant without resource, and all else byte for byte', async () => {
   const kept =
-    'response_type=code&client_id=abc&code_challenge=E9Mel-hoa2_Ow~.&code_challenge_method=S256' +
+    `response_type=code&client_id=abc&${PKCE}` +
     '&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb&state=a%2Fb+c%20%7E!%27()*&scope=api://x/.default'
   assert.is(await locationOf(`?${kept}`), `${TENANT}?${kept}`)
   const resource = 'resource=https%3A%2F%2Fgateway.example%2Fmcp'
   assert.is(await locationOf(`?${resource}&${kept}`), `${TENANT}?${kept}`)
   assert.is(await locationOf(`?${kept}&${resource}&${resource}`), `${TENANT}?${kept}`)
   assert.is(await locationOf(`?${kept}&re%73ource=x&resource`), `${TENANT}?${kept}`)
-  assert.is(await locationOf(`?${resource}`), TENANT)
-  assert.is(await locationOf(''), TENANT)
+})
+
+authorize('refuses a login without exactly one S256 challenge', async () => {
+  const gateway = await stage.gateway(protectedBy(FIELDS))
+  const challenge = PKCE.slice(0, PKCE.indexOf('&'))
+  for (const query of [
+    '',
+    '?',
+    '?response_type=code&client_id=abc',
+    `?${challenge}`,
+    '?code_challenge_method=S256',
+    `?${challenge}&code_challenge_method=plain`,
+    `?${challenge}&code_challenge_method=s256`,
+    `?${challenge}x&code_challenge_method=S256`,
+    '?code_challenge=&code_challenge_method=S256',
+    `?${PKCE}&code_challenge_method=plain`,
+    `?${PKCE}&code%5Fchallenge%5Fmethod=plain`,
+    `?${PKCE}&Code_Challenge=x`,
+    `?${PKCE}&${challenge}`,
+  ]) {
+    const { status, headers, body } = await ask(gateway, `GET ${PATH}${query}`)
+    assert.equal([status, headers['location']], [400, undefined], query)
+    assert.is((JSON.parse(body) as { error: string }).error, 'invalid_request', query)
+  }
 })
 
 authorize('redirects nowhere else, for any query', async () => {
   for (const query of [
-    '?redirect_uri=https://evil.example',
-    '?//evil.example',
-    '?@evil.example/',
-    '?issuer=https://evil.example&authorization_endpoint=https://evil.example',
-    '?state=%0d%0alocation:%20https://evil.example%0d%0a%0d%0a<script>',
-    '??https://evil.example',
+    'redirect_uri=https://evil.example',
+    '//evil.example',
+    '@evil.example/',
+    'issuer=https://evil.example&authorization_endpoint=https://evil.example',
+    'state=%0d%0alocation:%20https://evil.example%0d%0a%0d%0a<script>',
+    '?https://evil.example',
   ]) {
     const location = await locationOf(
-      query,
+      `?${PKCE}&${query}`,
       'host: evil.example',
       'x-forwarded-host: evil.example',
       'referer: https://evil.example/',
     )
-    assert.is(location, TENANT + query)
+    assert.is(location, `${TENANT}?${PKCE}&${query}`)
     assert.is(new URL(location!).host, 'login.example:8080')
   }
 })
@@ -62,8 +85,8 @@ authorize('rejects a query that contains a line break', async () => {
 authorize('exists below every form of the metadata', async () => {
   const gateway = await stage.gateway(protectedBy(FIELDS))
   for (const path of [PATH, `${SERVER}/mcp/authorize`, `/mcp${SERVER}/authorize`]) {
-    const { status, headers } = await ask(gateway, `GET ${path}?a=b`)
-    assert.equal([status, headers['location']], [302, `${TENANT}?a=b`], path)
+    const { status, headers } = await ask(gateway, `GET ${path}?${PKCE}`)
+    assert.equal([status, headers['location']], [302, `${TENANT}?${PKCE}`], path)
   }
   const { status, headers } = await ask(gateway, `POST ${PATH}`, [], 'a=b')
   assert.equal([status, headers['allow']], [405, 'GET, HEAD'])
@@ -79,8 +102,11 @@ authorize('does not exist for other providers', async () => {
 authorize('redirects to the login host for version 1 issuers', async () => {
   const fields = 'issuer: "https://sts.windows.net/t1/", provider: { idp_tenant: {} }'
   const gateway = await stage.gateway(protectedBy(fields))
-  const { headers } = await ask(gateway, `GET ${PATH}?a=b`)
-  assert.is(headers['location'], 'https://login.microsoftonline.com/t1/oauth2/v2.0/authorize?a=b')
+  const { headers } = await ask(gateway, `GET ${PATH}?${PKCE}`)
+  assert.is(
+    headers['location'],
+    `https://login.microsoftonline.com/t1/oauth2/v2.0/authorize?${PKCE}`,
+  )
 })
 
 authorize.run()

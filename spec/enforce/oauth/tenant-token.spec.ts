@@ -110,6 +110,34 @@ tokens('requests get the secret for the configured client and these grants', asy
   assert.not.match(JSON.stringify(gateway.lines), 'hush')
 })
 
+const WITHOUT_VERIFIER = [
+  'grant_type=authorization_code&client_id=abc&code=c',
+  'grant_type=authorization_code&client_id=abc&code=c&code_verifier=',
+  'grant_type=authorization_code&client_id=abc&code=c&code_verifier',
+  'grant_type=authorization_code&client_id=abc&code=c&Code_Verifier=v',
+  `${CODE}&code_verifier=w`,
+]
+
+tokens(
+  'requests with a code get the secret also without a verifier, unless PKCE is strict',
+  async () => {
+    for (const [more, added] of [
+      ['', SENT_SECRET],
+      [', requirePkce: strict', ''],
+    ] as const) {
+      const [gateway, provider] = await tenant(`clientSecret: "${SECRET}"${more}`)
+      for (const form of WITHOUT_VERIFIER) {
+        await post(gateway, form)
+        assert.is(provider.received.at(-1)!.body, form + added)
+      }
+      for (const form of [CODE, REFRESH]) {
+        await post(gateway, form)
+        assert.is(provider.received.at(-1)!.body, form + SENT_SECRET)
+      }
+    }
+  },
+)
+
 tokens('requests do not get the secret in any other case', async () => {
   const [gateway, provider] = await confidential()
   const code = 'grant_type=authorization_code&code_verifier=v'
@@ -136,11 +164,6 @@ tokens('requests do not get the secret in any other case', async () => {
     `${code}&grant_type=client_credentials&client_id=abc`,
     `grant_type=client_credentials&grant%5ftype=authorization_code&client_id=abc`,
     `${code}&GRANT_TYPE=client_credentials&client_id=abc`,
-    'grant_type=authorization_code&client_id=abc&code=c',
-    'grant_type=authorization_code&client_id=abc&code=c&code_verifier=',
-    'grant_type=authorization_code&client_id=abc&code=c&code_verifier',
-    'grant_type=authorization_code&client_id=abc&code=c&Code_Verifier=v',
-    `${CODE}&code_verifier=w`,
     `${CODE}&client_secret=mine`,
     `${CODE}&client_secret=`,
     `${CODE}&client_secret`,

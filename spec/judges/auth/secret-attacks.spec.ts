@@ -82,9 +82,6 @@ const WITHOUT: Record<string, string> = {
   'two grants, the last good': `${OURS}&grant_type=client_credentials&${CODE}`,
   'a second grant, encoded': `${OURS}&${CODE}&%67rant_type=client_credentials`,
   'another spelling of grant_type': `${OURS}&${CODE}&Grant_Type=client_credentials`,
-  'a code without a verifier': `${OURS}&grant_type=authorization_code&code=c`,
-  'a code with an empty verifier': `${OURS}&grant_type=authorization_code&code=c&code_verifier=`,
-  'a code with two verifiers': `${OURS}&${CODE}&code_verifier=w`,
   'a secret of the client': `${OURS}&${CODE}&client_secret=guess`,
   'an empty secret': `${OURS}&${CODE}&client_secret=`,
   'a secret of the client, encoded': `${OURS}&${CODE}&client%5Fsecret=guess`,
@@ -185,18 +182,19 @@ attacks('a redirect of the token request is not followed', async () => {
 })
 
 const EVIL = 'evil.example'
+const PKCE = `code_challenge=${'a'.repeat(43)}&code_challenge_method=S256`
 
 const DETOURS = [
-  `${SERVER}/mcp/authorize?redirect_uri=https://${EVIL}/`,
-  `${SERVER}/authorize?https://${EVIL}/`,
+  `${SERVER}/mcp/authorize?${PKCE}&redirect_uri=https://${EVIL}/`,
+  `${SERVER}/authorize?${PKCE}&https://${EVIL}/`,
   `${SERVER}//${EVIL}/authorize`,
   `${SERVER}/@${EVIL}/authorize?a=@${EVIL}`,
   `${SERVER}/https://${EVIL}/authorize`,
   `${SERVER}/..//${EVIL}/authorize`,
   `${SERVER}/%2f%2f${EVIL}/authorize`,
-  `${SERVER}/mcp/authorize?a=%0d%0alocation:%20https://${EVIL}/`,
-  `${SERVER}/mcp/authorize?#@${EVIL}`,
-  `${SERVER}/mcp/authorize?resource=x&resource=y&res%6furce=https://${EVIL}/&state=%2B+%20`,
+  `${SERVER}/mcp/authorize?${PKCE}&a=%0d%0alocation:%20https://${EVIL}/`,
+  `${SERVER}/mcp/authorize?${PKCE}&#@${EVIL}`,
+  `${SERVER}/mcp/authorize?${PKCE}&resource=x&resource=y&res%6furce=https://${EVIL}/&state=%2B+%20`,
 ]
 
 attacks('authorize redirects only to the provider', async () => {
@@ -215,7 +213,9 @@ attacks('authorize redirects only to the provider', async () => {
 
 attacks('state and PKCE parameters reach the provider unchanged', async () => {
   await withTenant(async ({ url }, tenant) => {
-    const query = 'state=%2B+%20%c3%a4%C3%A4~!*&code_challenge=a-_~.&code_challenge_method=S256&&x'
+    const query =
+      'state=%2B+%20%c3%a4%C3%A4~!*&' +
+      'code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256&&x'
     const target = `${SERVER}/mcp/authorize?resource=http%3A%2F%2Fa&${query}&resource=b`
     const { headers } = await sendRawRequest(url, { target })
     const [, sent = ''] = headers.get('location')?.split('?') ?? []
