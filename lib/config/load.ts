@@ -152,6 +152,9 @@ function checkMainDocument(
   if (document.success && gateways.length === 0)
     context.problem([], 'got no gateways, expected at least one: nothing would listen')
   const ui = checkUi(context, parts.ui, targets)
+  for (const { name, listeners } of namedGateways)
+    if (listeners.every(({ key, routes }) => routes.length === 0 && !ui?.listeners.includes(key)))
+      context.warn(['gateways', name], 'has no routes: every request gets 404')
   problems.throwIfAny()
   if (unenforced === 'refused') refuseUnenforced(source.data, context)
   return {
