@@ -77,7 +77,10 @@ const program = sade('gateway', true)
   .action((options: Options) => void run(options))
 program.help = () => void process.stdout.write(HELP)
 program.parse(normalizeArguments(process.argv), {
-  unknown: (flag) => exitWithError(`unknown option ${flag}, see gateway --help`),
+  unknown: (flag) => {
+    process.stderr.write(`Error: unknown option ${flag}, see gateway --help\n`)
+    process.exit(1)
+  },
 })
 
 /** sade reads a value that starts with a dash as the next option, and knows -v but not -V. */
@@ -109,10 +112,10 @@ async function run(options: Options): Promise<void> {
   }
 }
 
-/** Exits explicitly, because open ports would keep the process running. */
-function exitWithError(message: string): never {
-  process.stderr.write(`Error: ${message}\n`)
-  process.exit(1)
+/** Exits explicitly, because open ports would keep the process running; a pipe gets the whole message before. */
+function exitWithError(message: string): void {
+  process.exitCode = 1
+  process.stderr.write(`Error: ${message}\n`, () => process.exit(1))
 }
 
 function printValid({ warnings, resources }: Config): void {

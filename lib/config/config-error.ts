@@ -22,10 +22,19 @@ export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[]
 
   constructor(problems: readonly ConfigProblem[]) {
-    super(problems.map(formatProblem).join('\n'))
+    super(formatProblems(problems))
     this.name = 'ConfigError'
     this.problems = problems
   }
+}
+
+/** Problems that the message of an error lists: the first ones are corrected first. */
+const MAX_LISTED_PROBLEMS = 100
+
+function formatProblems(problems: readonly ConfigProblem[]): string {
+  const lines = problems.slice(0, MAX_LISTED_PROBLEMS).map(formatProblem)
+  const unlisted = problems.length - lines.length
+  return [...lines, ...(unlisted > 0 ? [`and ${unlisted} more`] : [])].join('\n')
 }
 
 /** `file:line:column: path: message`; the path is omitted if the message starts with it. */

@@ -146,6 +146,14 @@ export class ExpandedText {
     return offset < insertion.end ? insertion.from : insertion.to + offset - insertion.end
   }
 
+  /** What the file has for a range of `text` that contains the value of a reference, or a part of it. */
+  findReference(start: number, end: number): string | undefined {
+    const found = this.#insertions.filter((one) => one.start < end && one.end > start)
+    if (found.length === 0) return undefined
+    const to = Math.max(found.at(-1)!.to, this.originalOffsetOf(end))
+    return this.#original.slice(this.originalOffsetOf(start), to)
+  }
+
   #expandLexeme(lexeme: string, offset: number, context: LexemeContext): void {
     const plain = this.mask.unmask(lexeme)
     const isSole = SOLE_REFERENCE.test(plain)

@@ -68,6 +68,8 @@ export class ConfigSource {
   readonly #aliased = new Map<Alias, Node>()
   /** The length of the chain of merge keys that ends in a map. */
   readonly #chains = new Map<unknown, number>()
+  /** The written text of each scalar in quotes or a block that contains variables. */
+  readonly #references = new Map<unknown, string>()
 
   /** Expands the variables of the document and reports those that cannot be expanded. */
   constructor(document: Document, text: DocumentText, problems: ConfigProblems) {
@@ -94,9 +96,12 @@ export class ConfigSource {
     }
   }
 
-  /** A problem at the position of the value at `path`, or of its key. */
+  /** A problem at the position of the value at `path`, or of its key. It does not quote the value of a variable. */
   problemAt(path: ConfigPath, message: string, part: 'key' | 'value' = 'value'): ConfigProblem {
-    return this.#problem(this.#offsetOf(path, part), path, message)
+    const { offset, node } = this.#find(path, part)
+    const written = this.#references.get(node) ?? this.#findReference(node)
+    const shown = written === undefined ? message : hideValue(message, written, node)
+    return this.#problem(offset, path, shown)
   }
 
   #problem(offset: number, path: ConfigPath, message: string): ConfigProblem {
@@ -173,6 +178,7 @@ export class ConfigSource {
       fail(node, path, failure.message)
     }
     const text = expanded.mask.unmask(node.value)
+    if (node.type !== 'PLAIN' && text.includes('${')) this.#references.set(node, text)
     node.value = expanded.mask.unmaskDollars(
       node.type === 'PLAIN'
         ? text
@@ -193,8 +199,14 @@ export class ConfigSource {
     return keyNameOf(pair)
   }
 
-  /** Offset of the deepest part of `path` that exists. */
-  #offsetOf(path: ConfigPath, part: 'key' | 'value'): number {
+  /** The written text of a scalar outside quotes that consists of the value of a variable, or contains one. */
+  #findReference(node: unknown): string | undefined {
+    if (!isScalar(node) || !node.range) return undefined
+    return this.#text.expanded.findReference(node.range[0], node.range[1])
+  }
+
+  /** The deepest part of `path` that exists, and its offset. */
+  #find(path: ConfigPath, part: 'key' | 'value'): { node: unknown; offset: number } {
     let node: unknown = this.#document.contents
     let offset = nodeStartOf(node, 0)
     for (const [index, key] of path.entries()) {
@@ -204,7 +216,7 @@ export class ConfigSource {
       const wanted = part === 'key' && index === path.length - 1 ? found.key : node
       offset = nodeStartOf(wanted, nodeStartOf(found.key, offset))
     }
-    return offset
+    return { node: this.#resolveAlias(node), offset }
   }
 
   /** Follows one key or index, through aliases and merge keys. */
@@ -223,6 +235,22 @@ export class ConfigSource {
     }
     return undefined
   }
+}
+
+/** What a problem got, up to what it expected. */
+const GOT = /\bgot .*(?=, expected\b)/s
+/** A shorter value may also be a word of the message. */
+const MIN_HIDDEN_LENGTH = 4
+
+/** Replaces the value of a scalar with variables by what is written in the file, such as `${KEY}`. */
+function hideValue(message: string, written: string, node: unknown): string {
+  // A default is an expected value, not part of the name.
+  const name = written.replace(/(\$\{\w+):-[^}]*\}/g, '$1}')
+  const shown = `the value of ${name}`
+  if (GOT.test(message)) return message.replace(GOT, () => `got ${shown}`)
+  const value = String(isScalar(node) ? node.value : '')
+  if (value.length < MIN_HIDDEN_LENGTH) return message
+  return message.replaceAll(`'${value}'`, () => shown).replaceAll(value, () => shown)
 }
 
 /** Whether a document is empty or contains only comments. */

@@ -71,7 +71,24 @@ function decodeDocument(bytes: Buffer, coding: string): string {
   const name = coding.trim().toLowerCase()
   if (name === 'identity' || name === '' || bytes.length === 0) return bytes.toString()
   if (name !== 'gzip' && name !== 'x-gzip') throw new Error(`content-encoding ${name.slice(0, 32)}`)
-  return gunzipSync(bytes, { maxOutputLength: MAX_DOCUMENT_BYTES }).toString()
+  try {
+    return gunzipSync(bytes, { maxOutputLength: MAX_DOCUMENT_BYTES }).toString()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw code === 'ERR_BUFFER_TOO_LARGE' ? new DocumentTooLargeError() : error
+  }
+}
+
+class DocumentTooLargeError extends Error {
+  constructor() {
+    super(`more than ${MAX_DOCUMENT_BYTES} bytes`)
+  }
+}
+
+/** Says, for the client and the log, why a fetch from this host threw. */
+export function describeFetchFailure(host: string, error: unknown): string {
+  if (error instanceof DocumentTooLargeError) return `${host} sent a document of ${error.message}`
+  return `${host} does not respond`
 }
 
 async function readDocumentBytes(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
@@ -79,7 +96,7 @@ async function readDocumentBytes(body: Dispatcher.ResponseData['body']): Promise
   let size = 0
   for await (const part of body as AsyncIterable<Buffer>) {
     size += part.length
-    if (size > MAX_DOCUMENT_BYTES) throw new Error(`more than ${MAX_DOCUMENT_BYTES} bytes`)
+    if (size > MAX_DOCUMENT_BYTES) throw new DocumentTooLargeError()
     parts.push(part)
   }
   return Buffer.concat(parts)

@@ -174,6 +174,13 @@ const MCP_SHOWN = {
   keepAlive: '15s',
 }
 
+const LLM_SHOWN = {
+  maxHeldBytes: 9000,
+  maxHeldTogether: 268435456,
+  maxKeptBytes: 4194304,
+  firstByteTimeout: '1m',
+}
+
 test('shows process settings by their names in the file', () => {
   const text = `config:
   connectionTerminationDeadline: 90s
@@ -210,12 +217,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       responseHeadTimeout: '1m',
     },
     mcp: MCP_SHOWN,
-    llm: {
-      maxHeldBytes: 9000,
-      maxHeldTogether: 268435456,
-      maxKeptBytes: 4194304,
-      firstByteTimeout: '1m',
-    },
+    llm: LLM_SHOWN,
   })
   assert.equal(dump['frontendPolicies'], {
     http: {

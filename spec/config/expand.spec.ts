@@ -130,7 +130,7 @@ expansion('keeps every position in the file as written', () => {
   assert.equal(
     problemsOf(text, env).map((problem) => problem.replace(/, (expected one of|got|did).*/, '')),
     [
-      'c.yaml:2:30: gateways.a-rather-long-name.port: got a string, expected a number',
+      'c.yaml:2:30: gateways.a-rather-long-name.port: got the value of ${PORT}, expected a number',
       "c.yaml:3:9: routes[0].nope: unknown field 'nope'",
       'c.yaml:4:6: llm: got a list, expected an object',
       "c.yaml:5:1: nope: unknown field 'nope'",

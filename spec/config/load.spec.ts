@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ConfigError } from '../../lib/config/config-error.ts'
-import { loadConfig } from '../../lib/config/load.ts'
+import { loadConfig, parseConfig } from '../../lib/config/load.ts'
 import { Secret } from '../../lib/text/secret.ts'
 import { configOf, firstListener, problemsOf } from '../support/config.ts'
 
@@ -31,6 +31,72 @@ load('refuses a missing file', () => {
     assert.is(message, '/no/such.yaml: cannot read the configuration file: no such file')
     assert.is(problems[0]!.line, 0)
   }
+})
+
+/** The problems of a text, without their positions, with these variables. */
+function problemsWith(env: Record<string, string>, text: string): string[] {
+  try {
+    parseConfig(text, { file: 'c.yaml', env })
+  } catch (error) {
+    return (error as ConfigError).problems.map(({ path, message }) => `${path}: ${message}`)
+  }
+  return []
+}
+
+load('does not print the value of a variable in an error', () => {
+  const env = { SEC: 'hush-hush', NUM: '99999999' }
+  const text = (route: string): string =>
+    `gateways: { default: { port: 80 } }\nroutes: [{ ${route} }]`
+  assert.equal(problemsWith(env, 'gateways: { a: { port: ${NUM} } }'), [
+    'gateways.a.port: got the value of ${NUM}, expected at most 65535',
+  ])
+  const problems = [
+    ...problemsWith(
+      env,
+      text('backends: [{ host: "a:1" }], policies: { timeout: { requestTimeout: "${SEC}" } }'),
+    ),
+    ...problemsWith(env, text('backends: [{ host: "x${SEC:-y}" }]')),
+    ...problemsWith(env, text('hostnames: [&s "${SEC}/"], backends: [{ host: *s }]')),
+    ...problemsWith(
+      env,
+      text('matches: [{ path: { regex: "(${SEC}" } }], backends: [{ host: "a:1" }]'),
+    ),
+  ]
+  assert.ok(problems.length >= 4)
+  for (const problem of problems) {
+    assert.not.match(problem, 'hush')
+    assert.match(problem, /the value of .*\$\{SEC\}/)
+  }
+})
+
+load('lists the first 100 problems in its message', () => {
+  const routes = Array.from({ length: 250 }, () => '{ wrong: 1 }').join(', ')
+  try {
+    parseConfig(`gateways: { default: { port: 80 } }\nroutes: [${routes}]`, { file: 'c.yaml' })
+    assert.unreachable()
+  } catch (error) {
+    const { message, problems } = error as ConfigError
+    const lines = message.split('\n')
+    assert.is(lines.length, 101)
+    assert.is(lines[100], `and ${problems.length - 100} more`)
+  }
+})
+
+load('warns about probable mistakes', () => {
+  const text = `gateways: { default: { port: 80 }, idle: { port: 81 } }
+routes:
+  - { name: a, policies: { directResponse: { status: 200 } }, backends: [{ host: "a:1" }] }
+mcp:
+  targets:
+    - { name: x, stdio: { cmd: no-such-command-here } }
+    - { name: y, stdio: { cmd: /no/such/file } }
+    - { name: z, stdio: { cmd: node } }`
+  assert.equal(configOf(text).warnings, [
+    'c.yaml:3:73: routes[0].backends: never called: directResponse answers every request',
+    'c.yaml:6:32: mcp.targets[0].stdio.cmd: is not found on PATH: the target cannot start',
+    'c.yaml:7:32: mcp.targets[1].stdio.cmd: is not an executable file: the target cannot start',
+    'c.yaml:1:42: gateways.idle: has no routes: every request gets 404',
+  ])
 })
 
 load('refuses a document that is not an object', () => {

@@ -1,5 +1,6 @@
 // Checks `backends` of routes and of the top level, and MCP backends with their targets.
 
+import { findExecutable } from '../../core/executables.ts'
 import { nearest } from '../../text/nearest-name.ts'
 import type { McpConfig, McpTarget } from '../backend-types.ts'
 import type { ConfigPath } from '../config-error.ts'
@@ -135,6 +136,14 @@ function checkMcpTarget(context: CheckContext, path: ConfigPath, shape: TargetSh
       context.problem(
         [...path, 'stdio', 'inheritEnv'],
         'got true next to clear_env: true, expected at most one of them',
+      )
+    const searchPath = env['PATH']?.reveal() ?? process.env['PATH'] ?? ''
+    if (findExecutable(cmd, searchPath) === undefined)
+      context.warn(
+        [...path, 'stdio', 'cmd'],
+        cmd.includes('/')
+          ? 'is not an executable file: the target cannot start'
+          : 'is not found on PATH: the target cannot start',
       )
     return { name, kind: 'stdio', cmd, args, env, clearEnv, inheritEnv }
   }

@@ -45,6 +45,10 @@ export function checkRoutes(
         path,
         'got no backends, expected at least one, or the policy requestRedirect or directResponse',
       )
+    if (!needsBackend && (shape.backends ?? []).length > 0) {
+      const answering = directResponse === null ? 'requestRedirect' : 'directResponse'
+      context.warn([...path, 'backends'], `never called: ${answering} answers every request`)
+    }
     for (const listener of resolveRouteListeners(context, path, shape, route.name, targets))
       attachRoute(context, path, route, listener)
   }

@@ -5,6 +5,7 @@ import { LRUMapWithDelete } from 'mnemonist'
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import { errorMessageOf } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { describeFetchFailure } from '../../http/fetch-document.ts'
 import type { FetchDocument } from '../../http/fetch-document.ts'
 import { parseJsonObject } from '../../text/json-edit.ts'
 import type { KeySourceClock } from '../auth/key-sets.ts'
@@ -25,6 +26,8 @@ interface CachedDocument {
   fetchedAt: number
   failedAt: number
   reason: string
+  /** The last reason in the log, with its details. */
+  logged: string
   fetching: Promise<void> | null
 }
 
@@ -72,7 +75,14 @@ export class DiscoveryDocuments {
   #entry(url: string): CachedDocument {
     let cached = this.#cache.get(url)
     if (cached === undefined) {
-      cached = { document: null, fetchedAt: 0, failedAt: -Infinity, reason: '', fetching: null }
+      cached = {
+        document: null,
+        fetchedAt: 0,
+        failedAt: -Infinity,
+        reason: '',
+        logged: '',
+        fetching: null,
+      }
       this.#cache.set(url, cached)
     }
     return cached
@@ -87,35 +97,44 @@ export class DiscoveryDocuments {
   }
 
   async #fetchInto(url: string, cached: CachedDocument): Promise<void> {
-    const found = await this.#fetchDocument(url, cached.reason)
-    if (typeof found === 'string') {
+    const found = await this.#fetchDocument(url)
+    if ('failure' in found) {
       cached.failedAt = this.#clock.now()
-      cached.reason = found
+      cached.reason = found.failure
+      this.#logFailure(url, cached, found.failure + found.detail)
     } else {
-      cached.document = found
+      cached.document = found.document
       cached.fetchedAt = this.#clock.now()
       cached.reason = ''
+      cached.logged = ''
     }
   }
 
-  /** Returns the document, or why there is none. Logs a reason unless it is the same as the last one. */
-  async #fetchDocument(url: string, lastReason: string): Promise<ProviderMetadata | string> {
+  /** Logs a failure unless it is the same as the last one. */
+  #logFailure(url: string, cached: CachedDocument, text: string): void {
+    if (text === cached.logged) return
+    cached.logged = text
+    this.#log.write('warn', 'auth', 'cannot fetch document', [
+      ...['url', formatUrlForLog(url), 'error', text],
+    ])
+  }
+
+  /** Returns the document, or why there is none; `detail` is for the log only. */
+  async #fetchDocument(
+    url: string,
+  ): Promise<{ document: ProviderMetadata } | { failure: string; detail: string }> {
     const { host } = new URL(url)
-    let reason = describeTimeout(url)
-    let detail = ''
     try {
       const { status, text } = await this.#fetch(url, { headers: { accept: 'application/json' } })
-      const found = status === 200 ? parseJsonObject(text()) : null
-      if (found !== null) return found
-      reason = `${host} responded ${status === 200 ? 'without a JSON object' : `with status ${status}`}`
+      const document = status === 200 ? parseJsonObject(text()) : null
+      if (document !== null) return { document }
+      const how = status === 200 ? 'without a JSON object' : `with status ${status}`
+      return { failure: `${host} responded ${how}`, detail: '' }
     } catch (error) {
-      detail = `: ${errorMessageOf(error)}`
+      const failure = describeFetchFailure(host, error)
+      const detail = errorMessageOf(error)
+      return { failure, detail: failure.endsWith(detail) ? '' : `: ${detail}` }
     }
-    if (reason !== lastReason)
-      this.#log.write('warn', 'auth', 'cannot fetch document', [
-        ...['url', formatUrlForLog(url), 'error', reason + detail],
-      ])
-    return reason
   }
 }
 

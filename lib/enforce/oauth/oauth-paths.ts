@@ -42,6 +42,9 @@ const METHODS: Readonly<Record<OAuthPathKind, string>> = {
   unknown: READ_METHODS,
 }
 
+/** The status of replies for a provider that failed or whose metadata cannot be used. */
+const PROVIDER_FAILED = 502
+
 export class OAuthPathHandler {
   readonly #config: McpAuthenticationConfig
   readonly #identity: IdentityStore
@@ -76,7 +79,11 @@ export class OAuthPathHandler {
     const methods = METHODS[oauthPath.kind]
     const reply = this.#replyTo(exchange, oauthPath, method)
     if (reply instanceof Promise)
-      return reply.then((settled) => allowAnyOrigin(exchange, settled, methods))
+      return reply.then((settled) => {
+        if (settled.head.status === PROVIDER_FAILED)
+          exchange.enforcement.refusalReason = 'provider_unavailable'
+        return allowAnyOrigin(exchange, settled, methods)
+      })
     return allowAnyOrigin(exchange, reply, methods)
   }
 

@@ -6,6 +6,7 @@ import type { Log } from '../../core/log.ts'
 import type { RefusalCounter } from '../../core/refusal-counter.ts'
 import { buildReply } from '../../core/replies.ts'
 import type { Reply } from '../../core/types.ts'
+import { describeFetchFailure } from '../../http/fetch-document.ts'
 import type { FetchDocument, FetchedDocument } from '../../http/fetch-document.ts'
 import type { IdentityStore } from '../auth/identity.ts'
 
@@ -79,7 +80,7 @@ export class ProviderCalls {
       this.#log.write('warn', 'auth', `${callName} got no response`, [
         ...['host', host, 'error', errorMessageOf(error)],
       ])
-      return createProviderFailedReply(`${host} does not respond`)
+      return createProviderFailedReply(describeFetchFailure(host, error))
     }
     const { status, bytes } = fetched
     if (status >= 400)

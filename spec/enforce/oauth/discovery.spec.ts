@@ -138,13 +138,27 @@ documents('reports which host failed and how, with details only in the log', asy
   assert.is(await first('/html'), `${host} responded without a JSON object`)
   assert.is(await first('/list'), `${host} responded without a JSON object`)
   assert.is(await first('/null'), `${host} responded without a JSON object`)
-  assert.is(await first('/giant'), `${host} does not respond`)
+  assert.is(await first('/giant'), `${host} sent a document of more than 1048576 bytes`)
   assert.is(lines.length, 6)
   assert.match(String(lines[5]!['error']), 'more than 1048576 bytes')
   assert.not.match(JSON.stringify(lines), 'hush')
   await provider.close()
   assert.is(await first('/refused'), `${host} does not respond`)
   assert.match(String(lines[6]!['error']), `${host} does not respond: `)
+})
+
+documents('logs a failure again when its cause changes', async () => {
+  const { provider, clock, lines, first } = await scene(200)
+  provider.says.set('GET /a', 'hang')
+  await first('/a')
+  clock.time += MINUTE
+  await first('/a')
+  assert.is(lines.length, 1)
+  await provider.close()
+  clock.time += MINUTE
+  await first('/a')
+  assert.is(lines.length, 2)
+  assert.match(String(lines[1]!['error']), `${provider.host} does not respond: `)
 })
 
 documents('waits once for a host that hangs, not once for each of its URLs', async () => {

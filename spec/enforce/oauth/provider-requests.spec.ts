@@ -54,10 +54,13 @@ calls('report that the provider is down, with its host', async () => {
   const down = [502, 'temporarily_unavailable']
   provider.says.set('POST /hang', 'hang')
   provider.says.set('POST /giant', { body: 'x'.repeat(1_048_577) })
-  for (const path of ['/hang', '/giant'])
+  for (const [path, failure] of [
+    ['/hang', 'does not respond'],
+    ['/giant', 'sent a document of more than 1048576 bytes'],
+  ] as const)
     assert.equal(await describe(post(path)), [
       ...down,
-      `the identity provider failed: ${host} does not respond`,
+      `the identity provider failed: ${host} ${failure}`,
     ])
   await provider.close()
   assert.equal(await describe(post('/refused')), [

@@ -2,10 +2,9 @@
 
 import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
-import { delimiter, resolve } from 'node:path'
 import type { McpTarget } from '../../../config/backend-types.ts'
 import { findHiddenArguments, isPlainName } from '../../../config/show.ts'
+import { findExecutable } from '../../../core/executables.ts'
 import { isOutOfDescriptors, OUT_OF_DESCRIPTORS_MESSAGE } from '../../../core/descriptors.ts'
 import { isSecretParameter, REDACTED } from '../../../text/redaction.ts'
 import { encodedFormsOf } from '../../../text/secret.ts'
@@ -81,17 +80,7 @@ function describeStartError(error: NodeJS.ErrnoException): string {
 /** The system searches the PATH of the child. If the child has none, the gateway's PATH is searched. */
 function resolveCommand(cmd: string, env: NodeJS.ProcessEnv): string {
   if (env['PATH'] !== undefined || cmd.includes('/')) return cmd
-  const folders = (process.env['PATH'] ?? '').split(delimiter)
-  return folders.map((folder) => resolve(folder, cmd)).find(isExecutable) ?? cmd
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
+  return findExecutable(cmd, process.env['PATH'] ?? '') ?? cmd
 }
 
 /** A shorter value would also match unrelated text. */
