@@ -148,6 +148,23 @@ args('an invalid policy resource is a warning with its position', async () => {
   assert.equal([stdout, code], ['Configuration is valid!\n', 0])
 })
 
+args('a pipe gets all of a long error before the exit', async () => {
+  const long = 'x'.repeat(4_000)
+  const routes = Array.from({ length: 120 }, (_x, at) => `- { ${long}${at}: 1 }\n`).join('')
+  const file = fileOf('long.yaml', `gateways: { default: { port: 3000 } }\nroutes:\n${routes}`)
+  const { code, stderr } = await runProgram('gateway', ['-f', file, '--validate-only'])
+  assert.is(code, 1)
+  assert.ok(stderr.length > 400_000)
+  assert.match(stderr, /\nand \d+ more\n$/)
+})
+
+args('probable mistakes are warnings', async () => {
+  const text = 'gateways: { default: { port: 3000 } }\n'
+  const { code, stderr } = await runProgram('gateway', ['-c', text, '--validate-only'])
+  assert.match(stderr, /^Warning: .*gateways.default: has no routes: every request gets 404\n$/)
+  assert.is(code, 0)
+})
+
 args('two configurations are refused with both positions', async () => {
   const other = fileOf('other.yaml', '# one line down\n' + ROUTES)
   const message = `${other}:2:1: got a second configuration after ${GOOD}:1:1, expected one, and documents of kind GatewayPolicy`

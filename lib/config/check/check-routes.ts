@@ -130,7 +130,8 @@ export function attachRoute(
   warnAboutUnsetIdentity(context, [...path, 'policies'], route.policies, active)
   for (const [at, { target }] of backends.entries())
     warnAboutUnsetIdentity(context, [...path, 'backends', at, 'policies'], target.policies, active)
-  if (listener.routes.some((other) => other.key === key))
+  // Each route has recorded its place: a search of the list would take quadratic time.
+  if (context.places.has(key))
     context.problem(
       path,
       `got a second route named '${route.name}' on ${listener.key}, expected names to differ`,

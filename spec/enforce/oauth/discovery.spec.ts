@@ -149,6 +149,7 @@ documents('reports which host failed and how, with details only in the log', asy
 
 documents('logs a failure again when its cause changes', async () => {
   const { provider, clock, lines, first } = await scene(200)
+  const { host } = provider
   provider.says.set('GET /a', 'hang')
   await first('/a')
   clock.time += MINUTE
@@ -158,7 +159,7 @@ documents('logs a failure again when its cause changes', async () => {
   clock.time += MINUTE
   await first('/a')
   assert.is(lines.length, 2)
-  assert.match(String(lines[1]!['error']), `${provider.host} does not respond: `)
+  assert.match(String(lines[1]!['error']), `${host} does not respond: `)
 })
 
 documents('waits once for a host that hangs, not once for each of its URLs', async () => {
