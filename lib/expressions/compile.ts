@@ -181,7 +181,8 @@ function parse(environment: Environment, source: string): ParseResult {
 function describeTypeMismatch(type: string, resultType: ResultType): string {
   const kind = type.replace(/<.*/s, '')
   if (resultType === 'bool') return `the expression must return bool, this returns ${kind}`
-  if (resultType === 'key') return `the expression must return a string or a number, this returns ${kind}`
+  if (resultType === 'key')
+    return `the expression must return a string or a number, this returns ${kind}`
   return `${kind} has no value of its own, use one of its fields`
 }
 

@@ -223,7 +223,9 @@ export class JsonPeek {
   end(): void {
     if (this.#state === 'done' || this.#state === 'broken') return
     this.#at = this.#to
-    this.#state = this.#fault(this.#state === 'start' ? 'the body is empty' : 'the body ends inside the JSON object')
+    this.#state = this.#fault(
+      this.#state === 'start' ? 'the body is empty' : 'the body ends inside the JSON object',
+    )
   }
 
   /** The same as `this[state]()`, but three times as fast for short tokens: V8 looks up the method each time. */

@@ -182,7 +182,7 @@ trace('429 shows the bucket and what is left in it', async () => {
     remaining: 0,
     error: null,
   })
-  assert.match(String(rule), /localRateLimit$/)
+  assert.match(String(rule), /localRateLimit\[0\]$/)
   assert.ok(Number(reset) > 0)
   assert.is(second.messageOf('rateLimit')['decision'], 'deny')
   assert.is(second.messageOf('rateLimit')['remaining'], 0)

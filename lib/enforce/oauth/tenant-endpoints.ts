@@ -9,6 +9,7 @@ import type { Reply } from '../../core/types.ts'
 import { readWholeBody } from '../../http/read-whole-body.ts'
 import { createOAuthErrorReply } from './provider-requests.ts'
 import type { ProviderCalls } from './provider-requests.ts'
+import type { Secret } from '../../text/secret.ts'
 
 /** The form contains an authorization code, a verifier and little else. */
 const MAX_FORM_BYTES = 65_536
@@ -58,9 +59,12 @@ export async function relayTokenRequest(
   const parts = removeFormParts(parseForm(bytes.toString('latin1')), 'resource')
   const authorization = request.get('authorization')
   const secret = authorization === undefined ? selectClientSecret(parts, config) : null
-  if (secret !== null) exchange.trace?.addSecret(secret)
-  const form =
-    formatForm(parts) + (secret === null ? '' : `&client_secret=${encodeURIComponent(secret)}`)
+  if (secret !== null) {
+    exchange.enforcement.addSecrets([secret])
+    exchange.trace?.addSecret(secret.reveal())
+  }
+  const added = secret === null ? '' : `&client_secret=${encodeURIComponent(secret.reveal())}`
+  const form = formatForm(parts) + added
   const headers = {
     'content-type': FORM_TYPE,
     accept: 'application/json',
@@ -89,7 +93,7 @@ function hasS256Challenge(parts: readonly FormPart[]): boolean {
 function selectClientSecret(
   parts: readonly FormPart[],
   config: McpAuthenticationConfig,
-): string | null {
+): Secret | null {
   const { clientId, clientSecret, requirePkce } = config
   if (clientSecret === null || clientId === null) return null
   const isOurClient = singleFormValue(parts, 'client_id') === clientId
@@ -100,7 +104,7 @@ function selectClientSecret(
   const hasProof = parts.some((part) =>
     CLIENT_PROOF_FIELDS.some((name) => couldMatchParameter(part, name)),
   )
-  return isOurClient && isAllowedGrant && !hasProof ? clientSecret.reveal() : null
+  return isOurClient && isAllowedGrant && !hasProof ? clientSecret : null
 }
 
 function hasCodeVerifier(parts: readonly FormPart[]): boolean {

@@ -199,7 +199,7 @@ all(
       ],
       ['/model/anthropic.claude/count-tokens', json, text, { inputTokens: 11 }, 0],
       // Paths that servers may read in another way, and other requests, are charged by their size.
-      ['/v1/chat;/../moderations', json, text, {}, estimateOf(text)],
+      ['/v1/chat/..;/moderations', json, text, {}, estimateOf(text)],
       ['/api/other', json, text, {}, estimateOf(text)],
     ]
     for (const [path, type, body, answer, cost] of table) {

@@ -154,7 +154,8 @@ causes('are not other streams, which arrive unchanged', async () => {
   const late = `${chat}${OVERLOADS[0]}`
   for (const events of [refusal, chat, late, ': only a comment\n\n', ''])
     for (const pieces of [[events], events.split('')]) {
-      const { gateway, second } = await pair(answers.events(pieces))
+      const policies = 'ai: { usage: passthrough }'
+      const { gateway, second } = await pair(answers.events(pieces), { policies })
       const response = await post(gateway, STREAMED)
       assert.equal([response.status, response.text, response.end], [200, events, 'whole'])
       assert.is(second.requests.length, 0)

@@ -40,7 +40,7 @@ named('are refused if the body names another model', async () => {
   for (const path of PATHS) {
     const response = await post(gateway, wrong, { path, fields })
     assert.is(response.status, 400, path)
-    assert.match(response.text, `a 'model' that differs from the path or query`)
+    assert.match(response.text, `'model' differs from the path or query`)
   }
   assert.is(backend.requests.filter(({ state }) => state === 'whole').length, 0)
   const path = GEMINI.replace('dear', 'cheap')
