@@ -16,7 +16,7 @@ import {
   meterNode,
 } from './meter.ts'
 import type { WorkMeter } from './meter.ts'
-import { compileRegex, MAX_REGEX_SUBJECT, RegexError } from './regex.ts'
+import { MAX_REGEX_SUBJECT, Regex, RegexError } from './regex.ts'
 
 /** Names of the library that are not CEL, or not available in this gateway. */
 const UNAVAILABLE_NAMES = new Set(['cel', 'optional'])
@@ -101,7 +101,7 @@ function inspectPattern(source: string, pattern: CelNode, name: string): void {
   if (pattern.op !== 'value' || typeof pattern.args !== 'string')
     return refuse(`the pattern of ${name}() must be a string literal`)
   try {
-    void compileRegex(pattern.args, 'part')
+    void new Regex(pattern.args, 'part')
   } catch (error) {
     if (!(error instanceof RegexError)) throw error
     refuse(`invalid regex: ${error.message}`)
@@ -155,7 +155,7 @@ export function applyBounds(nodes: readonly CelNode[], meter: WorkMeter): void {
 
 /** Compiles the regex once, and charges for each run. */
 function boundMatches(node: CelNode, pattern: string, meter: WorkMeter): void {
-  const regex = compileRegex(pattern, 'part')
+  const regex = new Regex(pattern, 'part')
   const { size } = regex
   node.handle = (values) => {
     const [subject] = values as readonly unknown[]
@@ -206,7 +206,7 @@ const REFERENCE = /\$([0-9$])/g
 
 /** `text.regexReplace(pattern, by)`: replaces every match of a literal pattern. */
 function createReplacer(pattern: string, meter: WorkMeter): (text: unknown, by: unknown) => string {
-  const regex = compileRegex(pattern, 'part')
+  const regex = new Regex(pattern, 'part')
   // A search with groups copies their positions at every step.
   const size = regex.size * (regex.groups + 1)
   return (text, by) => {

@@ -66,26 +66,6 @@ export class Regex {
   }
 }
 
-/** Patterns that are remembered; more are compiled again at each reload. */
-const MAX_SHARED_REGEXES = 4096
-
-/** Compiled patterns by mode and source, in order of use. A pattern that no configuration uses any more is released. */
-const sharedRegexes = new Map<string, WeakRef<Regex>>()
-
-/** Returns the compiled pattern of the active configuration, if it has it: a reload compiles only new patterns. */
-export function compileRegex(source: string, mode: RegexMode): Regex {
-  const key = `${mode} ${source}`
-  const known = sharedRegexes.get(key)?.deref()
-  const regex = known ?? new Regex(source, mode)
-  sharedRegexes.delete(key)
-  sharedRegexes.set(key, new WeakRef(regex))
-  for (const oldest of sharedRegexes.keys()) {
-    if (sharedRegexes.size <= MAX_SHARED_REGEXES) break
-    sharedRegexes.delete(oldest)
-  }
-  return regex
-}
-
 function compile(source: string, flags: number): RE2JS {
   if (source.length > MAX_REGEX_SOURCE)
     throw new RegexError(`more than ${MAX_REGEX_SOURCE} characters`)

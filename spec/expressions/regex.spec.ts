@@ -3,7 +3,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
-  compileRegex,
   MAX_REGEX_SIZE,
   MAX_REGEX_SOURCE,
   MAX_REGEX_SUBJECT,
@@ -251,17 +250,6 @@ regexes('matches what JavaScript matches, for random patterns', () => {
     }
   })
   fc.assert(property, { numRuns: 400, seed: 7 })
-})
-
-regexes('is compiled once while a configuration uses it', () => {
-  const first = compileRegex('/a/.*', 'whole')
-  assert.ok(compileRegex('/a/.*', 'whole') === first)
-  assert.not(compileRegex('/a/.*', 'part') === first)
-  assert.not(compileRegex('/b/.*', 'whole') === first)
-  assert.throws(
-    () => compileRegex('(', 'whole'),
-    (error: unknown) => error instanceof RegexError,
-  )
 })
 
 regexes.run()

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import type { ExpressionLocation } from '../../expressions/context-names.ts'
-import { compileRegex, RegexError } from '../../expressions/regex.ts'
+import { Regex, RegexError } from '../../expressions/regex.ts'
 import { Secret } from '../../text/secret.ts'
 import type { EndpointAddress, ValueMatch } from '../config-types.ts'
 import { DURATION_PATTERN, MAX_DURATION_MS, parseDuration } from '../duration.ts'
@@ -140,7 +140,7 @@ export const wholeMatchRegex = z
   .string()
   .transform((text, context): ValueMatch & { kind: 'regex' } => {
     try {
-      return { kind: 'regex', value: text, regex: compileRegex(text, 'whole') }
+      return { kind: 'regex', value: text, regex: new Regex(text, 'whole') }
     } catch (error) {
       if (!(error instanceof RegexError)) throw error
       return refuseValue(context, `got an invalid regex: ${error.message}, expected RE2 syntax`)
