@@ -9,6 +9,7 @@ import { bytesInFlight } from '../core/byte-budgets.ts'
 import { TCP_OPTIONS } from '../core/bounds.ts'
 import {
   createSocket,
+  probeInput,
   stopReading,
   takeHandle,
   takeHandleAndDestroy,
@@ -69,7 +70,11 @@ export class TransportSocket {
       this.#updateUnsent(0)
       owner.drained()
     })
-    this.socket.on('end', () => owner.ended())
+    this.socket.on('end', () => {
+      // libuv reports an end if a reset arrives together with the last bytes, and leaves the error in the kernel.
+      if (probeInput(this.socket) === 'reset') this.socket.destroy(resetError())
+      else owner.ended()
+    })
     this.socket.on('error', (error: Error) => (this.#error = error))
     this.socket.on('close', () => {
       this.#updateUnsent(0)
@@ -163,4 +168,8 @@ export function copyBuffer(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)
   return copy
+}
+
+function resetError(): NodeJS.ErrnoException {
+  return Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 }

@@ -91,6 +91,19 @@ relay('cuts the client connection when a body until close ends with a reset', as
   assert.equal(await gateway.outcomes(1), ['backend_reset'])
 })
 
+relay('cuts the client connection when a reset arrives together with the last bytes', async () => {
+  const backend = await stage.backend([
+    { wait: HEAD },
+    { send: 'HTTP/1.1 200 OK\r\n\r\nsome' },
+    { reset: true },
+  ])
+  const gateway = await stage.gateway(routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send(GET)
+  assert.match(await client.untilClosed(), /4\r\nsome\r\n$/)
+  assert.equal(await gateway.outcomes(1), ['backend_reset'])
+})
+
 relay(
   'relays the valid part before a malformed chunk, also when both arrive together',
   async () => {

@@ -12,7 +12,7 @@ import type { BackendLimits } from '../../core/bounds.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { RequestHead, ResponseHead } from '../../core/head.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
-import { hasUnreadInput } from '../../core/socket-handle.ts'
+import { probeInput } from '../../core/socket-handle.ts'
 import type { CoarseClock, Sweepable } from '../../core/sweeper.ts'
 import type { Body, Outcome, Tunnel } from '../../core/types.ts'
 import { isForbiddenTrailer } from '../../http/header-fields.ts'
@@ -120,7 +120,7 @@ export class Http1BackendConnection
   hasEndedFor(call: HttpCall): boolean {
     if (this.#idleSince === this.#owner.clock.now) return false
     if (call.body.framing === 'none' && call.isIdempotent) return false
-    return hasUnreadInput(this.#wire.socket)
+    return probeInput(this.#wire.socket) !== 'nothing'
   }
 
   send(call: HttpCall): void {
