@@ -76,8 +76,8 @@ export function applyConnectionFields(
 }
 
 /**
- * The value of a field; one with other white space around it than a space before it is written again without it, because some servers
- * do not recognise `chunked` with a tab after it.
+ * Returns the value. If its white space is unusual, the field is written again without it: some servers do not recognise
+ * `chunked` with a tab after it.
  */
 function takeFramingValue(head: HeaderFields, at: number): string {
   const { text, spans } = head
@@ -99,9 +99,12 @@ type PolicyNames = Pick<PortLimits, 'guardedNames' | 'dashedNames'>
 /** Removes fields that a server which does not distinguish `_` and `-`, as CGI, reads as a field that policies use. */
 export function removeAmbiguousNames(head: RequestHead, policyNames: PolicyNames): void {
   const { text, spans } = head
-  // Most heads have no underscore, and to look for one is cheap.
-  if (policyNames.dashedNames.size === 0 || !text.includes('_')) return
+  if (policyNames.dashedNames.size === 0) return
   for (let i = 0; i < spans.length; i += 4) {
+    // Most heads have an underscore at most in a value, and to look for the next one is cheap.
+    const at = text.indexOf('_', spans[i])
+    if (at < 0) return
+    if (at >= spans[i + 1]!) continue
     const name = text.substring(spans[i]!, spans[i + 1])
     if (isAmbiguousName(name.toLowerCase(), policyNames)) head.removeAt(i)
   }
@@ -247,7 +250,7 @@ export function isForbiddenTrailer(name: string): boolean {
   return FORBIDDEN_TRAILERS.has(name)
 }
 
-/** For requests; `limits` have the names that policies use. */
+/** For requests; `policyNames` has the names that policies use. */
 export function isRefusedTrailer(name: string, policyNames: PolicyNames): boolean {
   return (
     FORBIDDEN_TRAILERS.has(name) ||

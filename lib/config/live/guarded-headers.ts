@@ -1,5 +1,5 @@
-// Collects the request headers that policies set, change, remove or read credentials from. They are forbidden as trailers:
-// a backend that merges trailers into the head would get them without the policies.
+// Collects the request headers that policies set, change, remove or read credentials from. They are forbidden as trailers,
+// and as names with underscores: backends that merge or do not distinguish these would get them without the policies.
 
 import type { CredentialLocation } from '../policy-types.ts'
 import type {

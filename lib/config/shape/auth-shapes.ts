@@ -120,7 +120,7 @@ const resourceMetadata = z.strictObject({
     'Scopes that are advertised to clients.',
   ),
   bearerMethodsSupported: optionalOrNull(z.array(nonEmptyText)).describe(
-    'Ways to send tokens that are advertised; tokens are accepted only in the header.',
+    'Ways to send tokens that are advertised; where tokens are accepted does not depend on it.',
   ),
   resourceName: optionalOrNull(nonEmptyText).describe('Human-readable name of the resource.'),
   resourceDocumentation: optionalOrNull(httpUrl).describe('URL of the developer documentation.'),

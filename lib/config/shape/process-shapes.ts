@@ -379,7 +379,7 @@ export const FRONTEND = z
         ),
         headersWithUnderscores: z.enum(['drop', 'allow']).optional().meta({
           description:
-            'Whether headers such as `x_user` are dropped if a policy sets, reads or removes `x-user`.',
+            'Whether headers such as `x_user` are dropped if a policy sets or removes `x-user`, or reads a credential from it.',
           preset: WIRE.headersWithUnderscores,
         }),
         ...unsupportedFields(

@@ -18,7 +18,7 @@ import type {
   TokenEstimate,
 } from '../../core/types.ts'
 import { send100Continue } from '../backend-attempt.ts'
-import { checkLlmOrigin } from '../page-requests.ts'
+import { checkLlmOrigin } from '../cross-site-checks.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
 import {
   chargeBasisOf,

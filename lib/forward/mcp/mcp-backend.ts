@@ -6,8 +6,8 @@ import type { Exchange } from '../../core/exchange.ts'
 import type { Attempt, Backend } from '../../core/types.ts'
 import type { AuthorizationRule } from '../../expressions/rules.ts'
 import { WholeBodyReader } from '../../http/read-whole-body.ts'
-import { checkRebinding } from '../page-requests.ts'
-import type { RebindingProtection } from '../page-requests.ts'
+import { checkRebinding } from '../cross-site-checks.ts'
+import type { RebindingProtection } from '../cross-site-checks.ts'
 import { send100Continue } from '../backend-attempt.ts'
 import {
   checkBatch,

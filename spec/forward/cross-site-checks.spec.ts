@@ -3,8 +3,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { PresentedCredential } from '../../lib/core/exchange.ts'
-import { checkLlmOrigin, checkRebinding } from '../../lib/forward/page-requests.ts'
-import type { RebindingProtection } from '../../lib/forward/page-requests.ts'
+import { checkLlmOrigin, checkRebinding } from '../../lib/forward/cross-site-checks.ts'
+import type { RebindingProtection } from '../../lib/forward/cross-site-checks.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 
 const rebinding = suite('mcp rebinding')
