@@ -16,10 +16,15 @@ export const MIN_LEARNED_REQUESTS = 4
 /** The weight, in requests, of the averages that a new key takes over from its rule. */
 const INHERITED_REQUESTS = MIN_LEARNED_REQUESTS
 
+/** The entry for models of which too little is known: otherwise a new name in each request would avoid every average. */
+const UNKNOWN_MODELS = '*'
+
 /** The average estimate and the average cost of the requests for one model. */
 export class LearnedCost {
   readonly model: string
   #requests = 0
+  /** `exceeded`: an answer was longer than the maximum of its request, by `n` or a server that ignores it. */
+  #maximum: 'kept' | 'exceeded' = 'kept'
   #estimatedInput = 0
   #input = 0
   #output = 0
@@ -31,6 +36,7 @@ export class LearnedCost {
     this.#estimatedInput = inherited.#estimatedInput
     this.#input = inherited.#input
     this.#output = inherited.#output
+    this.#maximum = inherited.#maximum
   }
 
   get isReliable(): boolean {
@@ -41,13 +47,15 @@ export class LearnedCost {
   predict({ input, maxOutput }: TokenEstimate): number {
     const hidden = this.#input - this.#estimatedInput
     const expected = hidden > 0 ? input + hidden : (input * this.#input) / this.#estimatedInput
-    return sanitizeTokenCount(expected + Math.min(this.#output, maxOutput ?? Infinity))
+    const most = this.#maximum === 'kept' ? (maxOutput ?? Infinity) : Infinity
+    return sanitizeTokenCount(expected + Math.min(this.#output, most))
   }
 
-  learn(estimatedInput: number, { input, output }: TokenCost): void {
+  learn({ input: estimatedInput, maxOutput }: TokenEstimate, { input, output }: TokenCost): void {
+    if (maxOutput !== null && output > maxOutput) this.#maximum = 'exceeded'
     this.#requests = Math.min(this.#requests + 1, AVERAGED_REQUESTS)
     const share = 1 / this.#requests
-    this.#estimatedInput += (estimatedInput - this.#estimatedInput) * share
+    this.#estimatedInput += (sanitizeTokenCount(estimatedInput) - this.#estimatedInput) * share
     this.#input += (sanitizeTokenCount(input) - this.#input) * share
     this.#output += (sanitizeTokenCount(output) - this.#output) * share
   }
@@ -71,21 +79,30 @@ export class CostHistory {
   predict({ learnedCosts }: LearningBucket, estimate: TokenEstimate): number {
     // Nothing is known of a request that passed as free and is charged late.
     if (estimate.input === 0) return sanitizeTokenCount(estimate.output)
+    const ofKey = learnedCosts ?? NOTHING_LEARNED
     const model = learnedNameOf(estimate)
-    const ofKey = learnedCosts === null ? null : findLearned(learnedCosts, model)
-    const learned = ofKey?.isReliable === true ? ofKey : findLearned(this.#all, model)
-    return learned?.isReliable === true
-      ? learned.predict(estimate)
-      : sanitizeTokenCount(estimate.input + estimate.output)
+    const learned =
+      findReliable(ofKey, model) ??
+      findReliable(this.#all, model) ??
+      findReliable(ofKey, UNKNOWN_MODELS) ??
+      findReliable(this.#all, UNKNOWN_MODELS)
+    return learned === null
+      ? sanitizeTokenCount(estimate.input + estimate.output)
+      : learned.predict(estimate)
   }
 
   /** A request that the provider refused, or that its client left before the response, teaches nothing. */
   learn(bucket: LearningBucket, estimate: TokenEstimate, cost: TokenCost): void {
     const { input, output, basis } = cost
-    const estimatedInput = sanitizeTokenCount(estimate.input)
     const isAnswered = basis === 'counted' ? input + output > 0 : output > 0
-    if (!isAnswered || estimatedInput === 0) return
+    if (!isAnswered || sanitizeTokenCount(estimate.input) === 0) return
     const model = learnedNameOf(estimate)
+    if (findReliable(this.#all, model) === null)
+      this.#learnAs(UNKNOWN_MODELS, bucket, estimate, cost)
+    this.#learnAs(model, bucket, estimate, cost)
+  }
+
+  #learnAs(model: string, bucket: LearningBucket, estimate: TokenEstimate, cost: TokenCost): void {
     let ofRule = findLearned(this.#all, model)
     if (ofRule === null) {
       ofRule = new LearnedCost(copyKey(model))
@@ -98,14 +115,21 @@ export class CostHistory {
         ofKey = new LearnedCost(ofRule.model, ofRule)
         bucket.learnedCosts = prependLearned(known, ofKey, MAX_LEARNED_MODELS_PER_KEY)
       }
-      ofKey.learn(estimatedInput, cost)
+      ofKey.learn(estimate, cost)
     }
-    ofRule.learn(estimatedInput, cost)
+    ofRule.learn(estimate, cost)
   }
 }
 
 function learnedNameOf({ model }: TokenEstimate): string {
   return model === null ? '' : storedKeyOf(model)
+}
+
+const NOTHING_LEARNED: LearnedCost[] = []
+
+function findReliable(list: LearnedCost[], model: string): LearnedCost | null {
+  const learned = findLearned(list, model)
+  return learned?.isReliable === true ? learned : null
 }
 
 /** The list is in the order of use, so the entry that is found moves to its front. */

@@ -85,9 +85,23 @@ learning('is by model; requests without a model are one model', () => {
   const history = new History()
   history.learn(estimateOf(20), costOf(20, 5_000))
   history.learn(estimateOf(20, { model: null }), costOf(20, 300))
-  assert.is(history.predict(estimateOf(20, { model: 'other' })), 27)
   assert.is(history.predict(estimateOf(20, { model: null })), 320)
   assert.is(history.predict(estimateOf(20)), 5_020)
+})
+
+learning('charges an unknown model what other unknown models cost', () => {
+  const history = new History('by key')
+  for (let at = 0; at < 200; at++)
+    history.learn(estimateOf(20, { model: `m${at}` }), costOf(20, 5_000), history.bucket, 1)
+  assert.is(history.predict(estimateOf(20, { model: 'another' })), 5_020)
+  const fresh: LearningBucket = { learnedCosts: null }
+  assert.is(history.predict(estimateOf(20, { model: 'another' }), fresh), 5_020)
+})
+
+learning('does not rely on a maximum that answers exceed, as with several choices', () => {
+  const history = new History()
+  history.learn(estimateOf(20, { maxOutput: 50 }), costOf(20, 5_000))
+  assert.is(history.predict(estimateOf(20, { maxOutput: 50 })), 5_020)
 })
 
 learning('is by key, and a new key begins with what the rule knows', () => {
@@ -118,15 +132,16 @@ learning('expects no more than a number', () => {
 learning('remembers a bounded number of models, and those used last', () => {
   const history = new History('by key')
   for (let at = 0; at < 10_000; at++) {
-    history.learn(estimateOf(20, { model: `m${at}` }), costOf(20, 1_000))
+    history.learn(estimateOf(20, { model: `m${at}` }), costOf(20, 1_000 + at))
     history.learn(estimateOf(20, { model: 'often' }), costOf(20, 500), history.bucket, 1)
   }
   assert.is(history.bucket.learnedCosts!.length, MAX_LEARNED_MODELS_PER_KEY)
   const fresh: LearningBucket = { learnedCosts: null }
-  const known = Array.from({ length: 10_000 }, (_, at) =>
-    history.predict(estimateOf(20, { model: `m${at}` }), fresh),
-  ).filter((tokens) => tokens === 1_020)
-  assert.is(known.length, MAX_LEARNED_MODELS - 1)
+  const known = Array.from({ length: 10_000 }, (_, at) => at).filter(
+    (at) => history.predict(estimateOf(20, { model: `m${at}` }), fresh) === 1_020 + at,
+  )
+  // Without the entry for `often` and the one for unknown models.
+  assert.is(known.length, MAX_LEARNED_MODELS - 2)
   assert.is(history.predict(estimateOf(20, { model: 'often' }), fresh), 520)
 })
 
