@@ -1,6 +1,7 @@
 // Protects MCP and LLM routes from hostile web pages, which can send requests to this machine and to the local network:
 // cross-site requests, and DNS rebinding of a page's own name.
 
+import { isIP } from 'node:net'
 import { hostOfAuthority, isLoopback, isOriginOfHost } from '../core/addresses.ts'
 import type { Exchange } from '../core/exchange.ts'
 
@@ -22,15 +23,30 @@ export function checkRebinding(exchange: Exchange, protection: RebindingProtecti
 }
 
 /**
+ * The hosts of an LLM route. `named`: the route or its listener has hostnames, so that a page cannot reach it by a name of
+ * its own. `loopback`: it has none, and the listener is open to this machine only.
+ */
+export type LlmHosts = 'named' | 'loopback' | 'any'
+
+/** Pages send no Origin with these methods to their own host. */
+const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/**
  * Why a request to an LLM route is refused, or null. MCP routes accept only JSON, which other sites cannot send without a
  * preflight; providers accept any content type and may allow any preflight, so the Origin decides on every listener.
  */
-export function checkLlmOrigin(exchange: Exchange): string | null {
+export function checkLlmOrigin(exchange: Exchange, hosts: LlmHosts): string | null {
+  if (hasCredentialOfClient(exchange)) return null
+  const { request } = exchange
+  const host = hostOfAuthority(request.authority)
+  const isTrusted = hosts === 'named' || isIP(host) !== 0
   const origin = findForeignOrigin(exchange)
-  if (origin === undefined || hasCredentialOfClient(exchange)) return null
-  const { request, source } = exchange
-  // Over loopback, the same host may be a page that points its own name to this machine.
-  if (!isLoopback(source.address) && isOriginOfHost(origin, request.receivedAuthority)) return null
+  if (origin === undefined) {
+    const mayBePage = hosts === 'loopback' && !request.has('origin') && !isTrusted
+    if (!mayBePage || !READ_METHODS.has(request.method) || isLoopback(host)) return null
+    return `Host '${request.receivedAuthority}' is not a loopback name: add it to hostnames of the route`
+  }
+  if (isTrusted && isOriginOfHost(origin, request.receivedAuthority)) return null
   return `Origin '${origin}' is not allowed on this LLM route: add it to cors.allowOrigins`
 }
 

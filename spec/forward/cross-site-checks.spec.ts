@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { PresentedCredential } from '../../lib/core/exchange.ts'
 import { checkLlmOrigin, checkRebinding } from '../../lib/forward/cross-site-checks.ts'
-import type { RebindingProtection } from '../../lib/forward/cross-site-checks.ts'
+import type { LlmHosts, RebindingProtection } from '../../lib/forward/cross-site-checks.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 
 const rebinding = suite('mcp rebinding')
@@ -76,19 +76,22 @@ interface PageRequest {
   readonly allowed?: string
   readonly credential?: PresentedCredential['kind']
   readonly user?: string
+  readonly hosts?: LlmHosts
+  readonly method?: string
 }
 
 /** Whether a request with the Origin is served. */
 function isServed(origin: string, request: PageRequest = {}): boolean {
   const { host = 'llm.test', from = '192.0.2.1', allowed = '', credential, user } = request
+  const { hosts = 'any', method = 'POST' } = request
   const fields = [`host: ${host}`, ...(origin === '' ? [] : [`origin: ${origin}`])]
-  const exchange = exchangeOf(requestOf('POST /v1/chat/completions HTTP/1.1', ...fields))
+  const exchange = exchangeOf(requestOf(`${method} /v1/chat/completions HTTP/1.1`, ...fields))
   Object.assign(exchange, { source: { ...exchange.source, address: from } })
   exchange.enforcement.allowedOrigin = allowed
   if (credential !== undefined)
     exchange.enforcement.verifiedCredentials = [{ kind: credential, name: 'a', text: 'b' }]
   if (user !== undefined) exchange.addFacts({ basicAuth: { username: user } })
-  return checkLlmOrigin(exchange) === null
+  return checkLlmOrigin(exchange, hosts) === null
 }
 
 crossSite('serves clients that are no web page, from any address', () => {
@@ -103,11 +106,31 @@ crossSite('refuses pages of other sites on every listener', () => {
 })
 
 crossSite('serves pages of the host itself, unless its name may be a rebound one', () => {
-  assert.is(isServed('https://llm.test'), true)
-  assert.is(isServed('http://llm.test:81', { host: 'llm.test:81' }), true)
-  assert.is(isServed('http://llm.test:82', { host: 'llm.test:81' }), false)
-  assert.is(isServed('http://llm.test', { from: '127.0.0.1' }), false)
+  const named = { hosts: 'named', host: 'llm.test:81' } as const
+  assert.is(isServed('https://llm.test', { hosts: 'named' }), true)
+  assert.is(isServed('http://llm.test:81', named), true)
+  assert.is(isServed('http://llm.test:82', named), false)
+  assert.is(isServed('http://192.0.2.9:81', { host: '192.0.2.9:81' }), true)
+  assert.is(isServed('http://[2001:db8::1]:81', { host: '[2001:db8::1]:81' }), true)
+  for (const from of ['127.0.0.1', '192.0.2.1'])
+    for (const hosts of ['any', 'loopback'] as const)
+      assert.is(isServed('http://llm.test', { from, hosts }), false)
 })
+
+crossSite(
+  'refuses to read for a name that may be rebound, where only this machine has access',
+  () => {
+    const read = { hosts: 'loopback', method: 'GET' } as const
+    assert.is(isServed('', read), false)
+    assert.is(isServed('', { ...read, method: 'HEAD' }), false)
+    assert.is(isServed('', { ...read, method: 'POST' }), true)
+    assert.is(isServed('', { ...read, hosts: 'named' }), true)
+    assert.is(isServed('', { ...read, hosts: 'any' }), true)
+    assert.is(isServed('', { ...read, credential: 'header' }), true)
+    for (const host of ['localhost:3000', '127.0.0.1', '[::1]:3000', '192.0.2.9'])
+      assert.is(isServed('', { ...read, host }), true, host)
+  },
+)
 
 crossSite('serves pages that cors allows, and pages of this machine', () => {
   assert.is(isServed('https://app.test', { allowed: 'https://app.test' }), true)

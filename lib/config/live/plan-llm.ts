@@ -39,6 +39,7 @@ import { FormatTable } from '../../forward/llm/llm-formats.ts'
 import { MockProvider } from '../../forward/llm/mock/mock-provider.ts'
 import { createWatchedMembers } from '../../forward/llm/prompt/prompt-outline.ts'
 import { ProviderBackend, providerEndpointOf } from '../../forward/llm/provider.ts'
+import type { LlmHosts } from '../../forward/cross-site-checks.ts'
 import { BackendWithPolicies } from '../../forward/backend-attempt.ts'
 import type { BackendHealth } from './backend-health.ts'
 import type { HeaderModifierConfig } from '../../expressions/computed-headers.ts'
@@ -93,11 +94,18 @@ export class LlmPlanner {
   readonly #resources: LlmPlanResources
   readonly #route: RouteConfig
   readonly #tokens: TokenLimiting
+  readonly #hosts: LlmHosts
 
-  constructor(resources: LlmPlanResources, route: RouteConfig, tokens: TokenLimiting) {
+  constructor(
+    resources: LlmPlanResources,
+    route: RouteConfig,
+    tokens: TokenLimiting,
+    hosts: LlmHosts,
+  ) {
     this.#resources = resources
     this.#route = route
     this.#tokens = tokens
+    this.#hosts = hosts
   }
 
   /** An `ai` backend. */
@@ -179,6 +187,7 @@ export class LlmPlanner {
         watchedMembers: createWatchedMembers(editedMembers),
       },
       host: kind === 'host' ? 'plain' : 'provider',
+      hosts: this.#hosts,
       edits: isEdited ? 'members' : 'nothing',
       usage,
       firstByteTimeout: limits.firstByteTimeout,

@@ -150,6 +150,7 @@ export function buildPlan(config: Config, shared: SharedResources, generation: n
 /** The values that all routes of a listener share. */
 interface ListenerContext {
   readonly gateway: GatewayConfig
+  readonly hostname: string
   readonly policies: readonly Policy[]
   readonly metadataRoutes: MetadataRoutes
 }
@@ -192,7 +193,7 @@ class Planner {
     const { key, hostname } = listener
     const policies = this.#policies.createForListener(listener.policies)
     const metadataRoutes = new MetadataRoutes(listener.routes)
-    const context = { gateway, policies, metadataRoutes }
+    const context = { gateway, hostname, policies, metadataRoutes }
     const entries: RouteEntry<PlannedRoute>[] = listener.routes.map((route) => ({
       ...route,
       matches: [...route.matches, ...metadataRoutes.extraMatchesFor(route)],
@@ -213,7 +214,7 @@ class Planner {
 
   #planRoute(
     route: RouteConfig,
-    { gateway, policies: listenerPolicies, metadataRoutes }: ListenerContext,
+    { gateway, hostname, policies: listenerPolicies, metadataRoutes }: ListenerContext,
   ): PlannedRoute {
     const { key, backends } = route
     const { timeout, retry } = route.policies
@@ -226,7 +227,9 @@ class Planner {
       metadataRoutes.rootFormsFor(route),
       limits.policies,
     )
-    const llm = new LlmPlanner(this.#llmResources, route, limits.tokens)
+    const isNamed = hostname !== '' || route.hostnames.length > 0
+    const hosts = isNamed ? 'named' : isLoopback(gateway.address) ? 'loopback' : 'any'
+    const llm = new LlmPlanner(this.#llmResources, route, limits.tokens, hosts)
     const planBackend = (backend: BackendConfig): Backend => {
       switch (backend.kind) {
         case 'mcp':

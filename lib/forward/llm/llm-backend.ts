@@ -19,6 +19,7 @@ import type {
 } from '../../core/types.ts'
 import { send100Continue } from '../backend-attempt.ts'
 import { checkLlmOrigin } from '../cross-site-checks.ts'
+import type { LlmHosts } from '../cross-site-checks.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
 import {
   chargeBasisOf,
@@ -45,6 +46,7 @@ export interface LlmSettings {
   readonly prompts: Omit<PromptOptions, 'types' | 'faults' | 'model'>
   /** `plain`: a host with other requests too, not only LLM requests. */
   readonly host: 'provider' | 'plain'
+  readonly hosts: LlmHosts
   /** Whether body members are changed, apart from `stream_options`. */
   readonly edits: 'members' | 'nothing'
   /** Whether to ask providers for usage where the client does not. */
@@ -72,7 +74,8 @@ export class LlmBackend implements Backend {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
     const requested = formats.formatOf(request.path)
-    const refusal = this.#settings.host === 'provider' ? checkLlmOrigin(exchange) : null
+    const refusal =
+      this.#settings.host === 'provider' ? checkLlmOrigin(exchange, this.#settings.hosts) : null
     if (refusal !== null) {
       exchange.trace?.recordRefusal('crossSiteProtection', 403, refusal)
       return exchange.fail(new GatewayError('ORIGIN_NOT_ALLOWED', refusal))
