@@ -57,6 +57,13 @@ export function parseSources(
   return sources
 }
 
+/** A part of the document; `key` is null if the path does not lead to a member. */
+interface FoundPart {
+  readonly node: unknown
+  readonly key: unknown
+  readonly offset: number
+}
+
 export class ConfigSource {
   readonly file: string
   readonly #document: Document
@@ -98,10 +105,16 @@ export class ConfigSource {
 
   /** A problem at the position of the value at `path`, or of its key. It does not quote the value of a variable. */
   problemAt(path: ConfigPath, message: string, part: 'key' | 'value' = 'value'): ConfigProblem {
-    const { offset, node } = this.#find(path, part)
-    const written = this.#references.get(node) ?? this.#findReference(node)
-    const shown = written === undefined ? message : hideValue(message, written, node)
-    return this.#problem(offset, path, shown)
+    const { offset, node, key } = this.#find(path, part)
+    const shown = this.#hideValueOf(node, this.#hideValueOf(key, message))
+    const writtenKey = this.#findReference(key)
+    const shownPath = writtenKey === undefined ? path : [...path.slice(0, -1), writtenKey]
+    return this.#problem(offset, shownPath, shown)
+  }
+
+  #hideValueOf(node: unknown, message: string): string {
+    const written = this.#findReference(node)
+    return written === undefined ? message : hideValue(message, written, node)
   }
 
   #problem(offset: number, path: ConfigPath, message: string): ConfigProblem {
@@ -199,24 +212,27 @@ export class ConfigSource {
     return keyNameOf(pair)
   }
 
-  /** The written text of a scalar outside quotes that consists of the value of a variable, or contains one. */
+  /** The written text of a scalar that consists of the value of a variable, or contains one. */
   #findReference(node: unknown): string | undefined {
-    if (!isScalar(node) || !node.range) return undefined
+    const inQuotes = this.#references.get(node)
+    if (inQuotes !== undefined || !isScalar(node) || !node.range) return inQuotes
     return this.#text.expanded.findReference(node.range[0], node.range[1])
   }
 
   /** The deepest part of `path` that exists, and its offset. */
-  #find(path: ConfigPath, part: 'key' | 'value'): { node: unknown; offset: number } {
+  #find(path: ConfigPath, part: 'key' | 'value'): FoundPart {
     let node: unknown = this.#document.contents
+    let key: unknown = null
     let offset = nodeStartOf(node, 0)
-    for (const [index, key] of path.entries()) {
-      const found = this.#step(node, key)
+    for (const [index, name] of path.entries()) {
+      const found = this.#step(node, name)
       if (found === undefined) break
       node = found.value
+      key = index === path.length - 1 ? found.key : null
       const wanted = part === 'key' && index === path.length - 1 ? found.key : node
       offset = nodeStartOf(wanted, nodeStartOf(found.key, offset))
     }
-    return { node: this.#resolveAlias(node), offset }
+    return { node: this.#resolveAlias(node), key, offset }
   }
 
   /** Follows one key or index, through aliases and merge keys. */

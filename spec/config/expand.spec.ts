@@ -131,7 +131,7 @@ expansion('keeps every position in the file as written', () => {
     problemsOf(text, env).map((problem) => problem.replace(/, (expected one of|got|did).*/, '')),
     [
       'c.yaml:2:30: gateways.a-rather-long-name.port: got the value of ${PORT}, expected a number',
-      "c.yaml:3:9: routes[0].nope: unknown field 'nope'",
+      'c.yaml:3:9: routes[0]["${ROUTES}"]: unknown field the value of ${ROUTES}',
       'c.yaml:4:6: llm: got a list, expected an object',
       "c.yaml:5:1: nope: unknown field 'nope'",
     ],

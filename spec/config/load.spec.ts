@@ -69,6 +69,19 @@ load('does not print the value of a variable in an error', () => {
   }
 })
 
+load('does not print the value of a variable that is used as a name', () => {
+  const env = { SEC: 'hush-hush', AUTH: '{key:hush-hush}' }
+  const route = 'gateways: { default: { port: 80 } }\nroutes: [{ backends: [{ host: "a:1" }],'
+  for (const text of [
+    `${route} policies: { backendAuth: \${AUTH} } }]`,
+    `${route} \${SEC}: 1 }]`,
+  ]) {
+    const problems = problemsWith(env, text)
+    assert.ok(problems.length > 0)
+    assert.not.match(problems.join(), 'hush')
+  }
+})
+
 load('lists the first 100 problems in its message', () => {
   const routes = Array.from({ length: 250 }, () => '{ wrong: 1 }').join(', ')
   try {

@@ -33,9 +33,10 @@ import { UsageFilter } from './usage/usage-filter.ts'
 import { UsageSettlement } from './usage/usage-settlement.ts'
 import { contentCodingOf, keepDecodableCodings } from './usage/watch-compressed.ts'
 
-/** With a key of the gateway, these are faults of its configuration at this provider, and not of the client. */
-const KEY_REFUSALS: ReadonlySet<number> = new Set([401, 403])
-const NOT_FOUND = 404
+/** With a key of the gateway, the provider does not accept the key at all. */
+const KEY_REFUSED = 401
+/** With a key of the gateway, the provider does not have the model, or the key may not use it; other requests may succeed. */
+const MODEL_REFUSALS: ReadonlySet<number> = new Set([403, 404])
 
 /** Answers of a provider that does not know a member of the request. */
 const UNKNOWN_MEMBER_STATUSES: ReadonlySet<number> = new Set([400, 422])
@@ -140,12 +141,10 @@ export class ProviderAttempts implements Attempt {
     const { head } = reply
     const { status } = head
     const { health, hasOwnKey } = this.#choice.candidate
-    const isKeyRefused = hasOwnKey && KEY_REFUSALS.has(status)
-    if (isKeyRefused || RETRYABLE_STATUSES.has(status)) {
+    if ((hasOwnKey && status === KEY_REFUSED) || RETRYABLE_STATUSES.has(status)) {
       health.failed(parseRetryAfter(head))
       if (this.#selectNextChoice()) return reply.body.cancel()
-    } else if (hasOwnKey && status === NOT_FOUND) {
-      // The provider works, but does not have the model or the path.
+    } else if (hasOwnKey && MODEL_REFUSALS.has(status)) {
       health.succeeded()
       if (this.#selectNextChoice()) return reply.body.cancel()
     } else {
