@@ -136,6 +136,7 @@ class RedactedBody implements Body, Sink {
 
   end(trailers: HeaderFields | null): void {
     this.#flush()
+    if (trailers !== null) redactFields(trailers, this.#hidden)
     this.#sink.end(trailers)
   }
 
