@@ -21,10 +21,11 @@ function relayed(
   chunks: readonly Buffer[],
   fields: readonly [string, string][] = [],
   trailers: HeaderFields | null = null,
+  secrets: readonly Secret[] = SECRETS,
 ) {
   const source = new PushedBody('open', -1)
   const head = buildResponseHead(401, fields)
-  const reply: Reply = redactReply({ head, body: source, tunnel: null }, SECRETS)
+  const reply: Reply = redactReply({ head, body: source, tunnel: null }, secrets)
   const sink = new RecordingSink()
   reply.body.start(sink, 'content')
   for (const chunk of chunks) source.push(Buffer.from(chunk))
@@ -42,6 +43,16 @@ redacted('hides a key wherever the body is split, and keeps its length', () => {
       sink.text,
       /^\{"error":"bad key \*{16}, \*{23}, \*{20}, [\w]{1,8}\*+[\w=]{0,4}; sk-live\/0"\}$/,
     )
+  }
+})
+
+redacted('hides a key with quotes and spaces in JSON and in queries in either case', () => {
+  const key = 'p"w d/e'
+  const percent = encodeURIComponent(key)
+  const lower = percent.replace(/%../g, (escape) => escape.toLowerCase())
+  for (const form of [JSON.stringify(key).slice(1, -1), lower, percent.replaceAll('%20', '+')]) {
+    const { sink } = relayed([Buffer.from(`bad key ${form}.`)], [], null, [new Secret(key)])
+    assert.is(sink.text, `bad key ${'*'.repeat(form.length)}.`)
   }
 })
 
