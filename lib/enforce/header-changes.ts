@@ -18,9 +18,9 @@ export function createRequestHeaderPolicy(config: HeaderModifierConfig): Policy 
   const secrets = findSecretValues(config)
   return {
     kind: 'requestHeaderModifier',
-    request({ request, enforcement }) {
-      enforcement.addSecrets(secrets)
-      modifyHeaders(request, config)
+    request(exchange) {
+      exchange.addSecrets(secrets)
+      modifyHeaders(exchange.request, config)
       return undefined
     },
   }
