@@ -1,6 +1,7 @@
 // Secrets whose values are known, found in texts and bytes in the encodings in which a backend may return them.
 
-import { REDACTED } from './redaction.ts'
+import { isSecretHeader, REDACTED, removeScheme, sensitiveHeaderNames } from './redaction.ts'
+import { Secret } from './secret.ts'
 
 /** A shorter value would also match unrelated text: it is never searched for. */
 export const MIN_SECRET_LENGTH = 6
@@ -55,6 +56,17 @@ export class KnownSecrets {
     }
     return text
   }
+}
+
+const SECRET_HEADERS = { headers: sensitiveHeaderNames([]) }
+
+/** The values of credential headers, without their scheme. */
+export function findHeaderSecrets(
+  fields: readonly (readonly [name: string, value: string])[],
+): Secret[] {
+  return fields
+    .filter(([name]) => isSecretHeader(name.toLowerCase(), SECRET_HEADERS))
+    .map(([, value]) => new Secret(removeScheme(value)))
 }
 
 /**

@@ -2,6 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
   encodeSecret,
+  findHeaderSecrets,
   KnownSecrets,
   MAX_KNOWN_SECRETS,
   MIN_SECRET_LENGTH,
@@ -73,6 +74,19 @@ known('have the same forms and the same minimum length everywhere', () => {
     assert.ok(forms.includes(form), form)
   assert.is(new Set(forms).size, forms.length)
   assert.equal(encodeSecret('x'.repeat(MIN_SECRET_LENGTH - 1)), [])
+})
+
+known('are the values of credential headers without their scheme', () => {
+  const found = findHeaderSecrets([
+    ['Authorization', 'Basic dTpw'],
+    ['authorization', 'apikey  one-key '],
+    ['x-api-token', 'Own two-key'],
+    ['x-other', 'Bearer shown'],
+  ])
+  assert.equal(
+    found.map((secret) => secret.reveal()),
+    ['dTpw', 'one-key', 'Own two-key'],
+  )
 })
 
 known('are bounded: with too many of them no text and no body is shown', () => {
