@@ -7,6 +7,7 @@ import { createBackendAuthPolicy } from '../../lib/enforce/auth/credentials.ts'
 import { createRequestHeaderPolicy } from '../../lib/enforce/header-changes.ts'
 import { Secret } from '../../lib/text/secret.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
+import { replyOrPass } from '../support/policy-reply.ts'
 
 const exchanges = suite('secrets of an exchange')
 
@@ -36,12 +37,12 @@ exchanges('of policies are told to the trace without a prefix', () => {
   exchange.trace = { addSecret: (text: string) => void told.push(text) } as unknown as Trace
   const key = new Secret('backend-key')
   const header = { kind: 'header', name: 'x-own', prefix: 'Own ', key } as const
-  createBackendAuthPolicy(header).request?.(exchange)
+  replyOrPass(createBackendAuthPolicy(header), exchange)
   const set = [
     ['x-user-token', 'Bearer set-token'],
     ['x-other', 'shown'],
   ] as const
-  createRequestHeaderPolicy({ set, add: [], remove: [] }).request?.(exchange)
+  replyOrPass(createRequestHeaderPolicy({ set, add: [], remove: [] }), exchange)
   assert.equal(told, ['backend-key', 'set-token'])
 })
 
