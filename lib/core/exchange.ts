@@ -71,21 +71,12 @@ class Enforcement {
   allowedOrigin = ''
   /** Credentials that were verified and removed from the request; `backendAuth` may pass them on. */
   verifiedCredentials: readonly PresentedCredential[] = NO_CREDENTIALS
-  /** Credentials that the gateway added to the request; an error response must not return them. */
-  addedSecrets: readonly Secret[] = NO_SECRETS
   /** What is left of the tightest limit so far. */
   allowance: Allowance | null = null
   /** Headers that a rate limit service adds to the response. */
   rateLimitHeaders: readonly (readonly [name: string, value: string])[] = NO_HEADERS
   /** Tokens charged at admission; settled at the latest with the exchange. */
   charges: readonly Charge[] = NO_CHARGES
-
-  addSecrets(secrets: readonly Secret[]): void {
-    // Almost always the first ones: the list of the policy is used as it is.
-    if (this.addedSecrets.length === 0) this.addedSecrets = secrets
-    else if (this.addedSecrets !== secrets)
-      this.addedSecrets = [...new Set([...this.addedSecrets, ...secrets])]
-  }
 }
 
 /** How the request is sent to backends. Written by `forward/`. */
@@ -140,6 +131,7 @@ export class Exchange {
   /** A request of an MCP session that another worker owns is relayed to it by `processes/peer-workers.ts`. */
   servedBy: 'this worker' | 'another worker' = 'this worker'
   #policies: readonly Policy[] = NO_POLICIES
+  #addedSecrets: readonly Secret[] = NO_SECRETS
   #timer: NodeJS.Timeout | null = null
 
   constructor(
@@ -176,6 +168,21 @@ export class Exchange {
   /** Adds the policies of the backend in use. */
   addPolicies(policies: readonly Policy[]): void {
     if (policies.length > 0) this.#policies = this.#policies.concat(policies)
+  }
+
+  /** Credentials that the gateway added to the request. */
+  get addedSecrets(): readonly Secret[] {
+    return this.#addedSecrets
+  }
+
+  /** `enforce/` or `forward/` added these to the request: neither an error response nor the trace shows them. */
+  addSecrets(secrets: readonly Secret[]): void {
+    if (secrets.length === 0) return
+    // Almost always the first ones: the list of the policy is used as it is.
+    if (this.#addedSecrets.length === 0) this.#addedSecrets = secrets
+    else if (this.#addedSecrets !== secrets)
+      this.#addedSecrets = [...new Set([...this.#addedSecrets, ...secrets])]
+    if (this.trace !== null) for (const secret of secrets) this.trace.addSecret(secret.reveal())
   }
 
   /** Adds facts to a copy: an earlier facts object stays unchanged, since another attempt starts from it. */

@@ -195,7 +195,7 @@ export interface CallTrace {
 /** The trace of one request. Every exchange that is not traced has null instead. */
 export interface Trace {
   emit(message: TraceMessage, details?: EventDetails): void
-  /** The gateway added this secret to what it sent: the trace does not show it, also where a backend returns it. */
+  /** The gateway gave this secret to a backend: the trace does not show it, also where the backend returns it. */
   addSecret(text: string): void
   snapshotRequest(stage: RequestStage): void
   snapshotResponse(stage: ResponseStage, head: ResponseHead, scope?: TraceScope): void

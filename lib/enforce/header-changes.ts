@@ -9,28 +9,18 @@ import type { Policy } from '../core/types.ts'
 import { computeHeaders } from '../expressions/computed-headers.ts'
 import type { HeaderModifierConfig, TransformationConfig } from '../expressions/computed-headers.ts'
 import { ExpressionView } from '../expressions/exchange-view.ts'
-import { isSecretHeader, sensitiveHeaderNames } from '../text/redaction.ts'
-import { Secret } from '../text/secret.ts'
-
-const SECRET_HEADERS = sensitiveHeaderNames([])
+import { findHeaderSecrets } from '../text/known-secrets.ts'
 
 export function createRequestHeaderPolicy(config: HeaderModifierConfig): Policy {
-  const secrets = findSecretValues(config)
+  const secrets = findHeaderSecrets([...config.set, ...config.add])
   return {
     kind: 'requestHeaderModifier',
-    request({ request, enforcement }) {
-      enforcement.addSecrets(secrets)
-      modifyHeaders(request, config)
+    request(exchange) {
+      exchange.addSecrets(secrets)
+      modifyHeaders(exchange.request, config)
       return undefined
     },
   }
-}
-
-/** The values of credential headers, without their scheme. */
-function findSecretValues({ add, set }: HeaderModifierConfig): Secret[] {
-  return [...set, ...add]
-    .filter(([name]) => isSecretHeader(name.toLowerCase(), { headers: SECRET_HEADERS }))
-    .map(([, value]) => new Secret(value.replace(/^(?:bearer|basic|token)\s+/i, '').trim()))
 }
 
 export function createResponseHeaderPolicy(config: HeaderModifierConfig): Policy {

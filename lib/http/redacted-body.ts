@@ -6,15 +6,12 @@ import type { HeaderFields } from '../core/head.ts'
 import { BytesBody } from '../core/replies.ts'
 import type { Body, BodyForm, BodyFraming, Outcome, Reply, Sink } from '../core/types.ts'
 import { ByteBuffer } from '../text/byte-buffer.ts'
-import { encodedFormsOf } from '../text/secret.ts'
+import { encodeSecret } from '../text/known-secrets.ts'
 import type { Secret } from '../text/secret.ts'
 import { WholeBodyReader } from './read-whole-body.ts'
 
 /** Bytes of a compressed error body, before and after it is decompressed. */
 export const MAX_COMPRESSED_ERROR_BYTES = 1_048_576
-
-/** A shorter credential would also match unrelated text. */
-const MIN_HIDDEN_LENGTH = 4
 
 const WITHHELD = Buffer.from(
   'the gateway withholds this error body: it cannot be searched for credentials\n',
@@ -26,11 +23,9 @@ class HiddenTexts {
   readonly #texts: readonly Buffer[]
 
   constructor(secrets: readonly Secret[]) {
-    const values = secrets.map((secret) => secret.reveal())
-    this.#texts = values
-      .filter((value) => value.length >= MIN_HIDDEN_LENGTH)
-      .flatMap((value) => [value, ...encodedFormsOf(value)])
-      .map((value) => Buffer.from(value))
+    this.#texts = secrets
+      .flatMap((secret) => encodeSecret(secret.reveal()))
+      .map((form) => Buffer.from(form, 'latin1'))
   }
 
   /** Overwrites the texts that begin before `to`, so that the length stays the same; returns whether there are any. */
@@ -136,6 +131,7 @@ class RedactedBody implements Body, Sink {
 
   end(trailers: HeaderFields | null): void {
     this.#flush()
+    if (trailers !== null) redactFields(trailers, this.#hidden)
     this.#sink.end(trailers)
   }
 

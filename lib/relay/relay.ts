@@ -10,7 +10,7 @@ import { isEventStream } from '../text/sse-reader.ts'
 
 export function relay(exchange: Exchange, received: Reply): void {
   const { head } = received
-  const { addedSecrets } = exchange.enforcement
+  const { addedSecrets } = exchange
   const isRedacted = addedSecrets.length > 0 && head.status >= 400
   const reply = isRedacted ? redactReply(received, addedSecrets) : received
   const { trace } = exchange

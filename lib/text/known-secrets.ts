@@ -1,12 +1,13 @@
 // Secrets whose values are known, found in texts and bytes in the encodings in which a backend may return them.
 
-import { REDACTED } from './redaction.ts'
+import { isSecretHeader, REDACTED, removeScheme, sensitiveHeaderNames } from './redaction.ts'
+import { Secret } from './secret.ts'
 
-/** A shorter value would also match unrelated text. */
-const MIN_KNOWN_SECRET_LENGTH = 6
-/** Above this number, no body is shown. */
+/** A shorter value would also match unrelated text: it is never searched for. */
+export const MIN_SECRET_LENGTH = 6
+/** Above this number, no text and no body is shown. */
 export const MAX_KNOWN_SECRETS = 256
-const WITHHELD_BODY = Buffer.from('<redacted: too many secrets>')
+const TOO_MANY_SECRETS = '<redacted: too many secrets>'
 
 export class KnownSecrets {
   readonly #values = new Set<string>()
@@ -19,7 +20,7 @@ export class KnownSecrets {
   }
 
   add(value: string): void {
-    if (value.length < MIN_KNOWN_SECRET_LENGTH || this.#values.has(value)) return
+    if (value.length < MIN_SECRET_LENGTH || this.#values.has(value)) return
     if (this.#values.size === MAX_KNOWN_SECRETS) {
       this.#state = 'full'
       return
@@ -30,6 +31,7 @@ export class KnownSecrets {
   }
 
   redactText(text: string): string {
+    if (this.#state === 'full') return TOO_MANY_SECRETS
     let shown = text
     for (const form of this.#forms)
       if (shown.includes(form)) shown = shown.replaceAll(form, REDACTED)
@@ -38,7 +40,7 @@ export class KnownSecrets {
 
   /** `end`: whether the bytes end here, or a secret may continue in bytes that are not shown. */
   redactBytes(bytes: Buffer, end: 'whole' | 'truncated'): Buffer {
-    if (this.#state === 'full') return WITHHELD_BODY
+    if (this.#state === 'full') return Buffer.from(TOO_MANY_SECRETS)
     const text = bytes.toString('latin1')
     const redacted = this.redactText(text)
     const shown = end === 'whole' ? redacted : this.#redactCutSecret(redacted)
@@ -47,7 +49,7 @@ export class KnownSecrets {
 
   #redactCutSecret(text: string): string {
     for (const form of this.#forms) {
-      const start = form.slice(0, MIN_KNOWN_SECRET_LENGTH)
+      const start = form.slice(0, MIN_SECRET_LENGTH)
       let at = text.indexOf(start, Math.max(0, text.length - form.length + 1))
       for (; at >= 0; at = text.indexOf(start, at + 1))
         if (form.startsWith(text.slice(at))) return text.slice(0, at) + REDACTED
@@ -56,24 +58,41 @@ export class KnownSecrets {
   }
 }
 
-/** The forms of a secret in headers, queries, forms, JSON and base64. */
-function encodeSecret(value: string): string[] {
+const SECRET_HEADERS = { headers: sensitiveHeaderNames([]) }
+
+/** The values of credential headers, without their scheme. */
+export function findHeaderSecrets(
+  fields: readonly (readonly [name: string, value: string])[],
+): Secret[] {
+  return fields
+    .filter(([name]) => isSecretHeader(name.toLowerCase(), SECRET_HEADERS))
+    .map(([, value]) => new Secret(removeScheme(value)))
+}
+
+/**
+ * The forms of a secret in headers, queries, forms, JSON and base64, as bytes in Latin-1; none for a secret that is too
+ * short to be searched for.
+ */
+export function encodeSecret(value: string): string[] {
+  if (value.length < MIN_SECRET_LENGTH) return []
   const bytes = Buffer.from(value)
   // Without the halves of surrogate pairs, which `encodeURIComponent` refuses.
   const wellFormed = bytes.toString()
   const percent = encodeURIComponent(wellFormed)
+  const lowerPercent = percent.replace(/%../g, (escape) => escape.toLowerCase())
   const texts = [
     bytes.toString('latin1'),
     Buffer.from(JSON.stringify(wellFormed).slice(1, -1)).toString('latin1'),
     percent,
+    lowerPercent,
     percent.replaceAll('%20', '+'),
-    percent.replace(/%../g, (escape) => escape.toLowerCase()),
+    lowerPercent.replaceAll('%20', '+'),
   ]
   // A header has one byte per character.
   if (!/[^\0-\xff]/.test(value)) texts.push(value)
   const base64 = [0, 1, 2].map((shift) => encodeShifted(bytes, shift))
   const url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))
-  return [...texts, ...base64, ...url].filter((text) => text.length >= MIN_KNOWN_SECRET_LENGTH)
+  return [...new Set([...texts, ...base64, ...url])]
 }
 
 /** The base64 digits that the bytes determine when `shift` other bytes precede them. */

@@ -375,6 +375,14 @@ function redactBearer(whole: string, scheme: string, word: string): string {
   return /^[a-z]+\.?$/.test(word) ? whole : scheme + REDACTED
 }
 
+/** The scheme before a credential in a header. */
+const CREDENTIAL_SCHEME = /^\s*(?:bearer|basic|token|apikey|key)\s+/i
+
+/** Returns the credential in the value of a header, without its scheme. */
+export function removeScheme(value: string): string {
+  return value.replace(CREDENTIAL_SCHEME, '').trim()
+}
+
 /** Removes what looks like a credential from a line that a program printed. */
 export function redactLine(text: string): string {
   return redactTarget(text)

@@ -85,7 +85,8 @@ export class TraceRecorder implements Trace, TracedCallOwner {
   }
 
   redactError(text: string): string {
-    return this.#secrets.redactText(redactReason(text))
+    // Before the text is shortened: the beginning of a secret would not be found.
+    return redactReason(this.#secrets.redactText(text))
   }
 
   emit(message: TraceMessage, { severity = 'info', since = 0, scope }: EventDetails = {}): void {
@@ -254,7 +255,7 @@ export class TraceRecorder implements Trace, TracedCallOwner {
     for (const call of this.#calls) call.close(reason ?? GIVEN_UP)
     this.#responseCopy?.end(outcome)
     const code = status === 0 ? null : status
-    const shown = reason === null ? null : this.#secrets.redactText(reason)
+    const shown = reason === null ? null : this.redactError(reason)
     this.emit({ type: 'requestFinished', status: code, error: shown })
     this.#state = 'finished'
     this.#reader.onFinished()

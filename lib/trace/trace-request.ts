@@ -19,6 +19,7 @@ import {
   redactTarget,
   redactTexts,
   redactValue,
+  removeScheme,
   sensitiveHeaderNames,
 } from '../text/redaction.ts'
 import type { SecretNames } from '../text/redaction.ts'
@@ -185,12 +186,9 @@ export class AddedCredentials {
 
   #add(value: string): void {
     if (this.#sentByClient.includes(value)) return
-    this.#secrets.add(value.replace(SCHEME, ''))
+    this.#secrets.add(removeScheme(value))
   }
 }
-
-/** What precedes a credential in a header. */
-const SCHEME = /^(?:bearer|basic|token|apikey|key) +/i
 
 /** What a trace may show, by the current configuration. */
 export interface TraceSettings {

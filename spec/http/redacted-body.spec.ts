@@ -3,6 +3,7 @@
 import { brotliCompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { HeaderFields } from '../../lib/core/head.ts'
 import { buildResponseHead } from '../../lib/core/replies.ts'
 import type { Reply } from '../../lib/core/types.ts'
 import { MAX_COMPRESSED_ERROR_BYTES, redactReply } from '../../lib/http/redacted-body.ts'
@@ -16,14 +17,19 @@ const KEY = 'sk-live/0123+abc'
 const SECRETS = [new Secret(KEY), new Secret('sk-live/0123+abc-longer')]
 
 /** The response as the client gets it, from these chunks of the backend. */
-function relayed(chunks: readonly Buffer[], fields: readonly [string, string][] = []) {
+function relayed(
+  chunks: readonly Buffer[],
+  fields: readonly [string, string][] = [],
+  trailers: HeaderFields | null = null,
+  secrets: readonly Secret[] = SECRETS,
+) {
   const source = new PushedBody('open', -1)
   const head = buildResponseHead(401, fields)
-  const reply: Reply = redactReply({ head, body: source, tunnel: null }, SECRETS)
+  const reply: Reply = redactReply({ head, body: source, tunnel: null }, secrets)
   const sink = new RecordingSink()
   reply.body.start(sink, 'content')
   for (const chunk of chunks) source.push(Buffer.from(chunk))
-  if (!source.calls.includes('cancel')) source.sink.end(null)
+  if (!source.calls.includes('cancel')) source.sink.end(trailers)
   return { sink, head }
 }
 
@@ -37,6 +43,16 @@ redacted('hides a key wherever the body is split, and keeps its length', () => {
       sink.text,
       /^\{"error":"bad key \*{16}, \*{23}, \*{20}, [\w]{1,8}\*+[\w=]{0,4}; sk-live\/0"\}$/,
     )
+  }
+})
+
+redacted('hides a key with quotes and spaces in JSON and in queries in either case', () => {
+  const key = 'p"w d/e'
+  const percent = encodeURIComponent(key)
+  const lower = percent.replace(/%../g, (escape) => escape.toLowerCase())
+  for (const form of [JSON.stringify(key).slice(1, -1), lower, percent.replaceAll('%20', '+')]) {
+    const { sink } = relayed([Buffer.from(`bad key ${form}.`)], [], null, [new Secret(key)])
+    assert.is(sink.text, `bad key ${'*'.repeat(form.length)}.`)
   }
 })
 
@@ -56,6 +72,16 @@ redacted('hides a key in header values', () => {
   )
   assert.is(head.get('x-echo'), `Bearer ${'*'.repeat(16)}`)
   assert.equal(head.getAll('set-cookie'), ['a=1', `b=${'*'.repeat(16)}`])
+})
+
+redacted('hides a key in trailers', () => {
+  const trailers = buildResponseHead(200, [
+    ['grpc-message', `bad key ${encodeURIComponent(KEY)}`],
+    ['grpc-status', '16'],
+  ])
+  const { sink } = relayed([Buffer.from('a')], [], trailers)
+  assert.is(sink.trailers?.get('grpc-message'), `bad key ${'*'.repeat(20)}`)
+  assert.is(sink.trailers?.get('grpc-status'), '16')
 })
 
 redacted('hides a key in a compressed body, and keeps the bytes of others', () => {

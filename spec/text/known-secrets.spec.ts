@@ -1,6 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { KnownSecrets, MAX_KNOWN_SECRETS } from '../../lib/text/known-secrets.ts'
+import {
+  encodeSecret,
+  findHeaderSecrets,
+  KnownSecrets,
+  MAX_KNOWN_SECRETS,
+  MIN_SECRET_LENGTH,
+} from '../../lib/text/known-secrets.ts'
 
 const known = suite('known secrets')
 
@@ -58,7 +64,32 @@ known('leave all other bytes as they are', () => {
   assert.ok(secretsOf('short').isEmpty)
 })
 
-known('are bounded: with too many of them no body is shown', () => {
+known('have the same forms and the same minimum length everywhere', () => {
+  const forms = encodeSecret('é key?>~')
+  const percent = ['%C3%A9%20key%3F%3E~', '%C3%A9+key%3F%3E~']
+  const lower = ['%c3%a9%20key%3f%3e~', '%c3%a9+key%3f%3e~']
+  const plain = ['é key?>~', Buffer.from('é key?>~').toString('latin1')]
+  const base64 = ['w6kga2V5Pz5+', 'w6kga2V5Pz5-']
+  for (const form of [...percent, ...lower, ...plain, ...base64])
+    assert.ok(forms.includes(form), form)
+  assert.is(new Set(forms).size, forms.length)
+  assert.equal(encodeSecret('x'.repeat(MIN_SECRET_LENGTH - 1)), [])
+})
+
+known('are the values of credential headers without their scheme', () => {
+  const found = findHeaderSecrets([
+    ['Authorization', 'Basic dTpw'],
+    ['authorization', 'apikey  one-key '],
+    ['x-api-token', 'Own two-key'],
+    ['x-other', 'Bearer shown'],
+  ])
+  assert.equal(
+    found.map((secret) => secret.reveal()),
+    ['dTpw', 'one-key', 'Own two-key'],
+  )
+})
+
+known('are bounded: with too many of them no text and no body is shown', () => {
   const secrets = new KnownSecrets()
   for (let i = 0; i < MAX_KNOWN_SECRETS; i++) secrets.add(`secret ${i}`)
   assert.is(secrets.redactBytes(Buffer.from('a'), 'whole').toString(), 'a')
@@ -67,6 +98,7 @@ known('are bounded: with too many of them no body is shown', () => {
     secrets.redactBytes(Buffer.from('a'), 'whole').toString(),
     '<redacted: too many secrets>',
   )
+  assert.is(secrets.redactText('one more'), '<redacted: too many secrets>')
 })
 
 known.run()

@@ -200,8 +200,8 @@ export function createBackendAuthPolicy(config: BackendAuthConfig): Policy {
   return {
     kind: 'backendAuth',
     request(exchange) {
-      const { request, enforcement } = exchange
-      enforcement.addSecrets(secrets)
+      const { request } = exchange
+      exchange.addSecrets(secrets)
       if (config.kind === 'passthrough') {
         restoreCredentials(exchange)
       } else if (config.kind === 'header') {

@@ -59,10 +59,7 @@ export async function relayTokenRequest(
   const parts = removeFormParts(parseForm(bytes.toString('latin1')), 'resource')
   const authorization = request.get('authorization')
   const secret = authorization === undefined ? selectClientSecret(parts, config) : null
-  if (secret !== null) {
-    exchange.enforcement.addSecrets([secret])
-    exchange.trace?.addSecret(secret.reveal())
-  }
+  if (secret !== null) exchange.addSecrets([secret])
   const added = secret === null ? '' : `&client_secret=${encodeURIComponent(secret.reveal())}`
   const form = formatForm(parts) + added
   const headers = {

@@ -73,7 +73,7 @@ export class McpBackend implements Backend {
     const { request } = exchange
     const httpRequest = { exchange, attempt, ruleSets: this.#routing.ruleSets }
     exchange.addFacts({ mcp: {} })
-    exchange.enforcement.addSecrets(this.group.secrets)
+    exchange.addSecrets(this.group.secrets)
     const fault = checkRebinding(exchange, this.#routing.protection)
     if (fault !== null) {
       exchange.trace?.recordRefusal('dnsRebindingProtection', 403, fault)

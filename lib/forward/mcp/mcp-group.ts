@@ -10,6 +10,7 @@ import type { SessionView } from '../../core/runtime-types.ts'
 import { limitList } from '../../core/runtime-views.ts'
 import type { McpGroupView } from '../../core/runtime-views.ts'
 import type { Log } from '../../core/log.ts'
+import { findHeaderSecrets } from '../../text/known-secrets.ts'
 import type { Secret } from '../../text/secret.ts'
 import type { Sweeper } from '../../core/sweeper.ts'
 import type { RpcMessage } from './json-rpc.ts'
@@ -102,11 +103,7 @@ export class McpGroup implements McpSessionOwner {
     const names = config.targets.map(({ name }) => name)
     this.names = new ItemNames(config.prefixMode, names)
     this.childrenPerSession = config.targets.filter(({ kind }) => kind === 'stdio').length
-    this.secrets = config.targets.flatMap((target) =>
-      target.kind === 'stdio' || target.auth === null || target.auth.kind === 'passthrough'
-        ? []
-        : [target.auth.key],
-    )
+    this.secrets = config.targets.flatMap(findTargetSecrets)
     this.isRemote = this.childrenPerSession < names.length
   }
 
@@ -235,6 +232,13 @@ export class McpGroup implements McpSessionOwner {
   sessionBegun(session: McpSession): void {
     if (this.#state === 'retired') session.retire(RETIRED_REASON)
   }
+}
+
+function findTargetSecrets(target: McpConfig['targets'][number]): Secret[] {
+  if (target.kind === 'stdio') return []
+  const { auth, requestHeaderModifier: changes } = target
+  const keys = auth === null || auth.kind === 'passthrough' ? [] : [auth.key]
+  return changes === null ? keys : [...keys, ...findHeaderSecrets([...changes.set, ...changes.add])]
 }
 
 function describeSession(session: McpSession, now: number): SessionView {

@@ -1,4 +1,4 @@
-// Internal errors: each affects only its own request or session.
+// Internal errors, each of which affects only its own request or session, and error responses of targets.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,7 +6,7 @@ import { createAcceptedReply } from '../../../lib/forward/mcp/json-rpc.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { Line } from '../../support/gateway.ts'
 import { Http2Client } from '../../support/http2-client.ts'
-import { beginOpenly, groupOf, McpClient, sessionsOf } from './mcp-client.ts'
+import { beginOpenly, groupOf, McpClient, mcpText, sessionsOf } from './mcp-client.ts'
 import { until } from './stdio/owner.ts'
 
 const backend = suite('mcp/backend')
@@ -101,6 +101,21 @@ backend('sends 100 Continue to a client that expects it', async () => {
   client.send(body)
   // Without a session the request is refused, after its body was read.
   await client.until(/HTTP\/1.1 4\d\d /)
+})
+
+backend('an error response of a target does not return the credentials of the target', async () => {
+  const body = 'bad key-of-the-target, token-of-the-target, other-of-the-target'
+  const head = `HTTP/1.1 401 Unauthorized\r\ncontent-length: ${body.length}\r\n\r\n`
+  const remote = await stage.backend([{ wait: /\r\n\r\n/ }, { send: head + body }])
+  const changes =
+    '{ set: { x-api-token: Bearer token-of-the-target }, add: { x-other: other-of-the-target } }'
+  const policies = `{ backendAuth: { key: key-of-the-target }, requestHeaderModifier: ${changes} }`
+  const target = `{ name: far, mcp: { host: "http://127.0.0.1:${remote.port}" }, policies: ${policies} }`
+  const gateway = await stage.gateway(mcpText({ targets: [target] }))
+  const answer = await (await new McpClient(stage, gateway).initialize()).whole()
+  assert.is(answer.status, 401)
+  const shown = `bad ${'*'.repeat(17)}, ${'*'.repeat(19)}, other-of-the-target`
+  assert.is(answer.content, shown)
 })
 
 backend.run()

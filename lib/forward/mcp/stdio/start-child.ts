@@ -6,8 +6,8 @@ import type { McpTarget } from '../../../config/backend-types.ts'
 import { findHiddenArguments, isPlainName } from '../../../config/show.ts'
 import { findExecutable } from '../../../core/executables.ts'
 import { isOutOfDescriptors, OUT_OF_DESCRIPTORS_MESSAGE } from '../../../core/descriptors.ts'
+import { encodeSecret, MIN_SECRET_LENGTH } from '../../../text/known-secrets.ts'
 import { isSecretParameter, REDACTED } from '../../../text/redaction.ts'
-import { encodedFormsOf } from '../../../text/secret.ts'
 
 export type StdioTarget = Extract<McpTarget, { kind: 'stdio' }>
 
@@ -83,68 +83,77 @@ function resolveCommand(cmd: string, env: NodeJS.ProcessEnv): string {
   return findExecutable(cmd, process.env['PATH'] ?? '') ?? cmd
 }
 
-/** A shorter value would also match unrelated text. */
-const MIN_SECRET_LENGTH = 8
 /** The number of values to search for, and the characters of each: no line is longer. */
 const MAX_SECRETS = 64
 const MAX_SECRET_LENGTH = 4_096
+/** Whether an argument is a secret is guessed: a shorter one is often a number or a word of ordinary lines. */
+const MIN_GUESSED_LENGTH = 8
+
+type ChildEnvironment = Pick<StdioTarget, 'env' | 'args' | 'clearEnv' | 'inheritEnv'>
 
 /** The secret values in the environment and the arguments of a child, which it may print. */
 export class ChildSecrets {
-  /** The longest first, since one may be part of another. */
-  readonly #values: readonly string[]
-  /** Other encodings of them. */
-  readonly #encoded: readonly string[]
+  /** The values and their forms that are not a single word; the longest first, since one may be part of another. */
+  readonly #texts: readonly string[]
+  /** Their forms that may be a part of a longer encoded word. */
+  readonly #words: readonly string[]
 
-  constructor(target: Pick<StdioTarget, 'env' | 'args' | 'clearEnv' | 'inheritEnv'>) {
-    const { env, args } = target
+  constructor(target: ChildEnvironment) {
     const inherited = Object.entries(selectInheritedVariables(target))
       .filter(([name]) => isSecretParameter(name))
       .map(([, value = '']) => value)
-    const envValues = Object.entries(env)
-      .map(([name, value]) => [name, value.reveal()] as const)
-      .filter(([name, value]) => isSecretParameter(name) || !isPlainName(value))
-      .map(([, value]) => value)
-    const hiddenArgs = findHiddenArguments(args).flatMap(splitSecretParts)
-    const values = [...envValues, ...hiddenArgs, ...inherited]
+    const { variables, argumentParts } = findGivenSecrets(target)
+    const guessed = argumentParts.filter((part) => part.trim().length >= MIN_GUESSED_LENGTH)
+    const lines = [...variables, ...guessed, ...inherited]
       .flatMap((value) => value.split('\n'))
       .map((value) => value.trim().slice(0, MAX_SECRET_LENGTH))
       .filter((value) => value.length >= MIN_SECRET_LENGTH)
-    this.#values = [...new Set(values)]
-      .slice(0, MAX_SECRETS)
-      .toSorted((a, b) => b.length - a.length)
-    this.#encoded = this.#values.flatMap(encodedFormsOf)
+    const values = [...new Set(lines)].slice(0, MAX_SECRETS)
+    // As the lines of the child are decoded.
+    const forms = values.flatMap(encodeSecret).map((form) => Buffer.from(form, 'latin1').toString())
+    const texts = new Set([...values, ...forms.filter((form) => !SINGLE_WORD.test(form))])
+    this.#texts = [...texts].toSorted((a, b) => b.length - a.length)
+    this.#words = forms.filter((form) => !texts.has(form))
   }
 
   /** Redacts the secrets in a line, also one that is cut at the end of the line. */
   redact(line: string): string {
     let redacted = line
-    for (const value of this.#values)
-      redacted = redactPartialSecret(redacted.replaceAll(value, REDACTED), value)
+    for (const text of this.#texts)
+      redacted = redactPartialSecret(redacted.replaceAll(text, REDACTED), text)
     return ENCODED_WORD.test(redacted) ? this.#redactEncoded(redacted) : redacted
   }
 
   /** Hides a whole word, since base64 of a longer text contains that of the secret. */
   #redactEncoded(line: string): string {
     return line.replace(ENCODED_WORDS, (word) =>
-      this.#encoded.some((form) => word.includes(form)) ? REDACTED : word,
+      this.#words.some((form) => word.includes(form)) ? REDACTED : word,
     )
   }
 }
 
 /** The credentials that the gateway gives to a child, which must not be in a trace; plain words and paths are none. */
-export function findChildCredentials({ env, args }: Pick<StdioTarget, 'env' | 'args'>): string[] {
-  const envValues = Object.entries(env)
+export function findChildCredentials(target: Pick<StdioTarget, 'env' | 'args'>): string[] {
+  const { variables, argumentParts } = findGivenSecrets(target)
+  return [...variables, ...argumentParts.filter((part) => !isPlainName(part))]
+}
+
+/** The secret variables of the configuration, and the arguments that are not shown, whole and in parts. */
+function findGivenSecrets({ env, args }: Pick<StdioTarget, 'env' | 'args'>): {
+  readonly variables: readonly string[]
+  readonly argumentParts: readonly string[]
+} {
+  const variables = Object.entries(env)
     .map(([name, value]) => [name, value.reveal()] as const)
     .filter(([name, value]) => isSecretParameter(name) || !isPlainName(value))
     .map(([, value]) => value)
-  const parts = findHiddenArguments(args).flatMap(splitSecretParts)
-  return [...envValues, ...parts.filter((part) => !isPlainName(part))]
+  return { variables, argumentParts: findHiddenArguments(args).flatMap(splitSecretParts) }
 }
 
-/** The shortest form of a secret in base64 has nine characters. */
-const ENCODED_WORD = /[\w+/%=~.!*()-]{9}/
-const ENCODED_WORDS = /[\w+/%=~.!*()-]{9,}/g
+/** The shortest form of a secret in base64 has seven characters. */
+const ENCODED_WORD = /[\w+/%=~.!*()-]{7}/
+const ENCODED_WORDS = /[\w+/%=~.!*()-]{7,}/g
+const SINGLE_WORD = /^[\w+/%=~.!*()-]+$/
 
 /** Splits `--name=value`, `NAME=value` and `Name: Scheme value`, as programs print the value alone. */
 function splitSecretParts(text: string): string[] {

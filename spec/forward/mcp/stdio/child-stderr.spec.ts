@@ -50,6 +50,7 @@ stderr('redacts the secrets of the child, but not plain names', () => {
     PEM: new Secret('first-Line1\nsecond-Line2'),
     MODE: new Secret('production'),
     SHORT: new Secret('aB1'),
+    PIN_KEY: new Secret('aB1cD2'),
   }
   const args = ['/srv/child.js', '--header', 'X-Own: Scheme s3cretArg', '--key=s3cretKey']
   const machine = new ChildStderr(log, [], new ChildSecrets({ env, args, ...NOTHING_INHERITED }))
@@ -61,6 +62,7 @@ stderr('redacts the secrets of the child, but not plain names', () => {
     ['s3cretKey|s3cretArg', '<redacted>|<redacted>'],
     ['cut at s3cretTh', 'cut at <redacted>'],
     ['in production: aB1', 'in production: aB1'],
+    ['pin aB1cD2', 'pin <redacted>'],
   ]
   for (const [line] of said) machine.push(Buffer.from(`${line}\n`))
   machine.end()
@@ -88,6 +90,15 @@ stderr('redacts secrets in base64, alone and as a part of other text', () => {
   assert.is(secrets.redact(`?key=${encodeURIComponent(secret)}`), '?<redacted>')
   const other = Buffer.from('some other text of the child').toString('base64')
   assert.is(secrets.redact(other), other)
+})
+
+stderr('redacts secrets in JSON and in forms', () => {
+  const secret = 'é "s3 cret'
+  const env = { API_KEY: new Secret(secret) }
+  const secrets = new ChildSecrets({ env, args: [], ...NOTHING_INHERITED })
+  assert.is(secrets.redact(JSON.stringify({ a: secret })), '{"a":"<redacted>"}')
+  const form = String(new URLSearchParams({ a: secret }))
+  assert.is(secrets.redact(`{${form.toLowerCase()}}`), '{<redacted>}')
 })
 
 stderr('redacts inherited keys where the child gets all variables', () => {
