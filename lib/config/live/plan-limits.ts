@@ -35,7 +35,8 @@ export interface RouteLimits {
 }
 
 export class LimitPlanner {
-  readonly rules = new Set<RateLimitRule>()
+  /** The rules of the plan with their names; a rule is shared with the active plan, so it keeps its own name for now. */
+  readonly rules = new Map<RateLimitRule, string>()
   readonly services = new Set<RateLimitService>()
   readonly #limits: LimitRegistry
   readonly #knownServices: RateLimitServices
@@ -96,10 +97,9 @@ export class LimitPlanner {
     const name = config.name.replace(/^routes\[\d+\]\./, '')
     // Without its index: a limit that is inserted earlier in the list must not change the bucket.
     const list = name.replace(/\[\d+\]$/, '')
-    const rule = this.#limits.ruleFor(owner, { ...config, name: list })
-    // A kept limit may have moved in its list. Of equal limits, which are one rule, the first one names it.
-    if (!this.rules.has(rule)) rule.config = { ...config, name }
-    this.rules.add(rule)
+    const rule = this.#limits.ruleFor(owner, { ...config, name }, list)
+    // Of equal limits, which are one rule, the first one names it.
+    if (!this.rules.has(rule)) this.rules.set(rule, name)
     return rule
   }
 

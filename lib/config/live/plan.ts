@@ -96,7 +96,8 @@ export interface Plan {
   /** Keys of the origins that requests can be forwarded to. */
   readonly origins: ReadonlySet<string>
   readonly groups: ReadonlySet<McpGroup>
-  readonly rules: ReadonlySet<RateLimitRule>
+  /** The name of each limit: its place in the configuration. */
+  readonly rules: ReadonlyMap<RateLimitRule, string>
   readonly services: ReadonlySet<RateLimitService>
   readonly health: BackendHealth
   /** Keys of routes and listeners with counters. */
