@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { RouteConfig } from '../../../lib/config/config-types.ts'
+import type { GatewayConfig, RouteConfig } from '../../../lib/config/config-types.ts'
 import { Log } from '../../../lib/core/log.ts'
 import type { RateLimitRule } from '../../../lib/enforce/limit/limit-rule.ts'
 import { LimitRegistry } from '../../../lib/enforce/limit/limits.ts'
@@ -18,21 +18,27 @@ function routeWith(name: string, ...entries: string[]): string {
   return `- { name: ${name}, ${limits}, backends: [{ host: "a:1" }] }\n`
 }
 
+const LOG = new Log({ level: 'error', format: 'text', write: (_text, done) => done() })
+
+function routesOf(text: string): [readonly RouteConfig[], GatewayConfig] {
+  const [gateway] = configOf(`gateways: { default: { port: 1 } }\nroutes:\n${text}`).gateways
+  return [gateway!.listeners[0]!.routes, gateway!]
+}
+
 /** The rules of each route. */
 function rulesOf(limits: LimitRegistry, routes: string): Map<string, RateLimitRule[]> {
   return new Map([...planOf(limits, routes)].map(([name, rules]) => [name, [...rules.keys()]]))
 }
 
 /** The rules of each route with their names. */
-function planOf(limits: LimitRegistry, routes: string) {
-  const [gateway] = configOf(`gateways: { default: { port: 1 } }\nroutes:\n${routes}`).gateways
-  const log = new Log({ level: 'error', format: 'text', write: (_text, done) => done() })
+function planOf(limits: LimitRegistry, text: string) {
+  const [routes, gateway] = routesOf(text)
   const of = (route: RouteConfig) => {
-    const planner = new LimitPlanner(limits, new RateLimitServices(log), log)
-    planner.planRoute(route, gateway!)
+    const planner = new LimitPlanner(limits, new RateLimitServices(LOG), LOG)
+    planner.planRoute(route, gateway)
     return planner.rules
   }
-  return new Map(gateway!.listeners[0]!.routes.map((route) => [route.name, of(route)]))
+  return new Map(routes.map((route) => [route.name, of(route)]))
 }
 
 planning('keeps the bucket of an entry when others are inserted before it', () => {
@@ -79,6 +85,35 @@ function namesIn(limits: LimitRegistry): string[] {
   )
   return shown
 }
+
+planning('keeps what was learned about remote token costs until the entry changes', () => {
+  const services = new RateLimitServices(LOG)
+  const historyOf = (user: string, name = 'r', timeout = '1s') => {
+    const descriptor = `{ type: tokens, entries: [{ key: user, value: '${user}' }] }`
+    const remote = `{ host: "s:1", domain: d, timeout: ${timeout}, descriptors: [${descriptor}] }`
+    const policies = `policies: { remoteRateLimit: ${remote} }`
+    const [[route], gateway] = routesOf(
+      `- { name: ${name}, ${policies}, backends: [{ host: "a:1" }] }`,
+    )
+    const planner = new LimitPlanner(new LimitRegistry(), services, LOG)
+    planner.planRoute(route!, gateway)
+    const [costs] = planner.costHistories
+    return {
+      costs: costs!,
+      activate: () => services.retain(planner.services, planner.costHistories),
+    }
+  }
+  const first = historyOf('jwt.sub')
+  first.activate()
+  const again = historyOf('jwt.sub', 'r', '2s')
+  assert.is(again.costs, first.costs)
+  const other = historyOf('jwt.iss')
+  assert.is.not(other.costs, first.costs)
+  assert.is.not(historyOf('jwt.sub', 'q').costs, first.costs)
+  again.activate()
+  assert.is(historyOf('jwt.sub').costs, first.costs)
+  assert.is.not(historyOf('jwt.iss').costs, other.costs)
+})
 
 planning('gives each route its own buckets', () => {
   const rules = rulesOf(new LimitRegistry(), routeWith('q', TOKENS) + routeWith('r', TOKENS))
