@@ -34,7 +34,7 @@ export class BufferedBackend implements Backend {
       {
         onBody: (bytes) => this.#forward(exchange, attempt, bytes),
         onTooLarge: (size) => attempt.fail(createTooLargeError(size, maxBytes)),
-        onNoRoom: () => {},
+        onNoRoom: () => attempt.fail(createNoRoomError()),
       },
     )
     exchange.pendingCall = { cancel: () => reader.abandon() }
@@ -115,6 +115,10 @@ class BufferedAttempt implements Attempt, Body {
     this.#state = 'over'
     this.release()
   }
+}
+
+function createNoRoomError(): GatewayError {
+  return new GatewayError('OVERLOADED', 'too many request bytes are being read: try again later')
 }
 
 function createTooLargeError(bytes: number, maxBytes: number): GatewayError {
