@@ -267,7 +267,7 @@ export class Gateway {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)
       this.#limits.retain(this.#plan.rules)
-      this.#services.retain(this.#plan.services)
+      this.#services.retain(this.#plan.services, this.#plan.costHistories)
       this.backendStats.retain(this.#plan.backends)
       this.#metrics.retain(this.#plan.metricKeys)
       this.#peers?.applyConfig(this.#plan.config)

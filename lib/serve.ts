@@ -16,6 +16,7 @@ import { callBackend, callWithRetry } from './forward/retry.ts'
 import { buildErrorReply } from './relay/refuse.ts'
 import { dropReply, relay } from './relay/relay.ts'
 import { AccessLog, logPolicyAnswer, logTokenUsage } from './settle/access-log.ts'
+import { usersOf } from './settle/user-metrics.ts'
 import type { BackendStats } from './settle/backend-stats.ts'
 import type { RequestMetrics } from './settle/request-metrics.ts'
 import type { TraceWatchers } from './trace/trace-watchers.ts'
@@ -161,9 +162,10 @@ export class RequestPipeline implements ExchangeHandler {
     const cost = exchange.forwarding.tokenCost ?? NO_COST
     for (const charge of exchange.enforcement.charges) charge.settle(cost)
     const now = performance.now()
-    metrics.count(exchange, now)
+    const users = usersOf(exchange.facts)
+    metrics.count(exchange, now, users)
     backendStats.count(exchange)
-    this.#accessLog.write(exchange, now)
+    this.#accessLog.write(exchange, now, users)
     if (exchange.facts?.llm !== undefined) logTokenUsage(this.#log, exchange)
     exchange.trace?.finish()
   }

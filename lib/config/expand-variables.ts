@@ -209,24 +209,23 @@ function* listLexemes(text: string): Generator<TextLexeme, undefined> {
   const all = [...new Lexer().lex(text)]
   let offset = 0
   let depth = 0
-  let next: 'token' | 'plain' | 'block' = 'token'
-  let isAfterHeader = false
+  // The lexer announces the text of a scalar by a marker; after a block header it is that of a block scalar.
+  let state: 'tokens' | 'after block header' | 'plain text' | 'block text' = 'tokens'
   for (const [at, lexeme] of all.entries()) {
     let context: LexemeContext = 'other'
-    if (next === 'token') {
+    if (state === 'tokens' || state === 'after block header') {
       const type = CST.tokenType(lexeme) ?? ''
-      if (type === 'scalar') next = isAfterHeader ? 'block' : 'plain'
+      if (type === 'scalar') state = state === 'tokens' ? 'plain text' : 'block text'
       if (MARKERS.includes(type)) continue
       if (type === 'flow-map-start' || type === 'flow-seq-start') depth++
       if (type === 'flow-map-end' || type === 'flow-seq-end') depth--
-      isAfterHeader ||= type === 'block-scalar-header'
+      if (type === 'block-scalar-header') state = 'after block header'
       if (KEPT_TOKENS.includes(type)) context = 'kept'
     } else {
-      if (next === 'block') context = 'kept'
+      if (state === 'block text') context = 'kept'
       else if (isBeforeColon(all, at)) context = 'key'
       else context = depth > 0 ? 'flow' : 'block'
-      isAfterHeader = false
-      next = 'token'
+      state = 'tokens'
     }
     yield { lexeme, offset, context }
     offset += lexeme.length

@@ -6,6 +6,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { BytesBody } from '../core/replies.ts'
 import type { Attempt, Backend, Body, BodyForm, BodyFraming, Reply, Sink } from '../core/types.ts'
+import { isGrpcType } from '../http/header-fields.ts'
 import { WholeBodyReader } from '../http/read-whole-body.ts'
 import { send100Continue } from './backend-attempt.ts'
 
@@ -24,8 +25,8 @@ export class BufferedBackend implements Backend {
     const { request } = exchange
     const { body } = attempt
     // The messages of a gRPC stream may depend on its responses.
-    const isGrpc = request.get('content-type')?.startsWith('application/grpc') === true
-    if (body.framing === 'none' || isGrpc) return this.#backend.call(exchange, attempt)
+    if (body.framing === 'none' || isGrpcType(request.get('content-type')))
+      return this.#backend.call(exchange, attempt)
     send100Continue(exchange)
     const maxBytes = this.#maxBytes
     const reader = new WholeBodyReader(
@@ -34,7 +35,7 @@ export class BufferedBackend implements Backend {
       {
         onBody: (bytes) => this.#forward(exchange, attempt, bytes),
         onTooLarge: (size) => attempt.fail(createTooLargeError(size, maxBytes)),
-        onNoRoom: () => {},
+        onNoRoom: () => attempt.fail(createNoRoomError()),
       },
     )
     exchange.pendingCall = { cancel: () => reader.abandon() }
@@ -115,6 +116,10 @@ class BufferedAttempt implements Attempt, Body {
     this.#state = 'over'
     this.release()
   }
+}
+
+function createNoRoomError(): GatewayError {
+  return new GatewayError('OVERLOADED', 'too many request bytes are being read: try again later')
 }
 
 function createTooLargeError(bytes: number, maxBytes: number): GatewayError {

@@ -240,6 +240,13 @@ export function parseContentLength(text: string): number | null {
   return length
 }
 
+const GRPC_TYPE = /^application\/grpc(?:$|[+;\s])/i
+
+/** `application/grpc-web` is another protocol: it needs neither HTTP/2 nor trailers. */
+export function isGrpcType(contentType: string | undefined): boolean {
+  return contentType !== undefined && GRPC_TYPE.test(contentType)
+}
+
 /** A host with an optional port, or an empty text. */
 export function isValidHost(text: string): boolean {
   return HOST.test(text)

@@ -1,5 +1,5 @@
-// Reads a whole request body into memory, for requests that can only be handled at their end: a JSON-RPC message, a form,
-// a registration. The size of each is bounded, and so is the memory of all of one kind together.
+// Reads a whole body into memory, of a request or a response that can only be handled at its end: a JSON-RPC message, a
+// form, a list of models. The size of each is bounded, and for some kinds also the memory of all of them together.
 
 import type { ByteBudget } from '../core/byte-budgets.ts'
 import { bytesInFlight } from '../core/byte-budgets.ts'
@@ -14,6 +14,8 @@ export interface WholeBodyOwner {
   onTooLarge(bytes: number): void
   /** The shared budget is exhausted. */
   onNoRoom(): void
+  /** The body was cut. Only for responses: a request is cut when its client is gone and the exchange has ended. */
+  onCut?(): void
 }
 
 export interface WholeBodyBounds {
@@ -61,9 +63,10 @@ export class WholeBodyReader implements Sink {
     if (this.#state === 'reading') this.#owner.onBody(this.#finish())
   }
 
-  /** The client is gone, and the exchange has ended. */
   cut(_outcome: Outcome): void {
-    this.abandon()
+    if (this.#state === 'done') return
+    this.#finish()
+    this.#owner.onCut?.()
   }
 
   /** The body is no longer needed. */

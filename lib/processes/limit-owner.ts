@@ -16,7 +16,7 @@ import type { Bucket } from '../enforce/limit/bucket.ts'
 import { createBucketCapacity } from '../enforce/limit/keyed-buckets.ts'
 import { LimitBuckets } from '../enforce/limit/limit-rule.ts'
 import type { MillisecondClock } from '../enforce/limit/limit-rule.ts'
-import { LearningCharge } from '../enforce/limit/token-charge.ts'
+import { TokenCharge } from '../enforce/limit/token-charge.ts'
 import type { ProcessLink } from '../core/process-link.ts'
 import { workerNameOf } from '../core/session-owner.ts'
 import type { WorkerService } from './supervisor.ts'
@@ -32,7 +32,7 @@ interface WorkerLimits {
    * By the worker's charge number, one charge per limit. Charges of a worker that dies are never settled: what they took
    * stays taken until the window ends, because the cost of those requests is unknown.
    */
-  readonly charges: Map<number, readonly LearningCharge[]>
+  readonly charges: Map<number, readonly TokenCharge[]>
   /** `declared`: the worker has named its limits; only then may unused limits be deleted. */
   state: 'new' | 'declared'
 }
@@ -138,7 +138,7 @@ export class LimitOwner implements WorkerService {
     }
     const decision = found.every(([, bucket]) => bucket.isOpen(now)) ? 'allow' : 'deny'
     if (decision === 'allow') {
-      const charges = found.map(([{ costs }, one]) => new LearningCharge(costs, one, this.#now))
+      const charges = found.map(([{ costs }, one]) => new TokenCharge(costs, one, this.#now))
       for (const one of charges) one.raise(estimate)
       member.charges.set(charge, charges)
     }

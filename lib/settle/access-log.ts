@@ -5,7 +5,7 @@ import type { Exchange } from '../core/exchange.ts'
 import type { ExchangeFacts, McpFacts } from '../core/facts.ts'
 import type { Log, LogLinePrefix, LogModule, LogValue } from '../core/log.ts'
 import type { Reply } from '../core/types.ts'
-import { usersOf } from './user-metrics.ts'
+import type { IdentifiedUser } from './user-metrics.ts'
 
 /** Maximum number of line prefixes in the cache. */
 const MAX_PREFIXES = 1_000
@@ -21,7 +21,7 @@ export class AccessLog {
   }
 
   /** `now` is a time of `performance.now()`. */
-  write(exchange: Exchange, now: number): void {
+  write(exchange: Exchange, now: number, users: readonly IdentifiedUser[]): void {
     if (!this.#log.allows('info', 'request')) return
     const { request, source, error, facts } = exchange
     const fields: LogValue[] = [
@@ -50,7 +50,7 @@ export class AccessLog {
       'duration',
       `${Math.round(now - exchange.startedAt)}ms`,
     ]
-    if (facts !== null) insertFacts(fields, exchange, facts)
+    if (facts !== null) insertFacts(fields, exchange, facts, users)
     this.#log.writeWithPrefix(this.#prefixFor(exchange), fields)
   }
 
@@ -89,8 +89,13 @@ function nestedMapIn<T>(maps: Map<string, Map<string, T>>, key: string): Map<str
 /** Index in the fields after `protocol`, where the user, MCP and LLM fields are inserted. */
 const FACTS_INDEX = 14
 
-function insertFacts(fields: LogValue[], exchange: Exchange, facts: ExchangeFacts): void {
-  const factFields = [...userFields(facts), ...mcpFields(facts.mcp), ...llmFields(exchange)]
+function insertFacts(
+  fields: LogValue[],
+  exchange: Exchange,
+  facts: ExchangeFacts,
+  users: readonly IdentifiedUser[],
+): void {
+  const factFields = [...userFields(users), ...mcpFields(facts.mcp), ...llmFields(exchange)]
   fields.splice(FACTS_INDEX, 0, ...factFields)
 }
 
@@ -110,8 +115,8 @@ function clipLogValue(text: string | undefined): string | undefined {
 
 const NONE: readonly LogValue[] = []
 
-function userFields(facts: ExchangeFacts): readonly LogValue[] {
-  return usersOf(facts).flatMap(([fact, name]) => [fact, clipLogValue(name)])
+function userFields(users: readonly IdentifiedUser[]): readonly LogValue[] {
+  return users.flatMap(([fact, name]) => [fact, clipLogValue(name)])
 }
 
 /** Only the first 8 characters of a session id are logged: the complete id would let a reader use the session. */

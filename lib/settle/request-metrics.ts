@@ -10,7 +10,7 @@ import { RequestTotals } from '../core/traffic-totals.ts'
 import type { RequestCounts } from '../core/traffic-totals.ts'
 import { UI_ENDPOINT } from '../core/well-known-paths.ts'
 import { LlmMetrics } from './llm-metrics.ts'
-import { UserMetrics } from './user-metrics.ts'
+import { UserMetrics, usersOf } from './user-metrics.ts'
 
 /**
  * Bounds of all request series and of routes. A route that is no longer configured keeps its series until another route
@@ -103,7 +103,7 @@ export class RequestMetrics {
   #seriesCount = 0
 
   /** `now` is a time of `performance.now()`. */
-  count(exchange: Exchange, now = performance.now()): void {
+  count(exchange: Exchange, now = performance.now(), users = usersOf(exchange.facts)): void {
     const {
       facts,
       startedAt,
@@ -123,7 +123,7 @@ export class RequestMetrics {
     metrics.bytes += exchange.client.bytesWritten
     metrics.retries += exchange.forwarding.retries
     if (facts === null) return
-    this.#users.count(facts)
+    this.#users.count(users, facts.llm)
     if (facts.mcp?.methodName !== undefined) this.#countMcp(facts.mcp.methodName, facts.mcp)
     if (facts.llm === undefined) return
     this.#llm.count(facts.llm, (now - startedAt) / 1000)

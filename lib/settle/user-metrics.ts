@@ -1,6 +1,6 @@
 // Counts requests and tokens by user: the subject of a token, the user of an API key, or the name of basic authentication.
 
-import type { ExchangeFacts } from '../core/facts.ts'
+import type { ExchangeFacts, LlmFacts } from '../core/facts.ts'
 import { OTHER_LABEL } from '../core/metric-families.ts'
 import type { MetricFamily, MetricLabels } from '../core/metric-families.ts'
 
@@ -15,7 +15,9 @@ export type IdentifiedUser = readonly [fact: string, name: string]
 const NO_USERS: readonly IdentifiedUser[] = []
 
 /** The users that the credentials of a request name; usually one or none. */
-export function usersOf({ jwt, apiKey, basicAuth }: ExchangeFacts): readonly IdentifiedUser[] {
+export function usersOf(facts: ExchangeFacts | null): readonly IdentifiedUser[] {
+  if (facts === null) return NO_USERS
+  const { jwt, apiKey, basicAuth } = facts
   if (jwt === undefined && apiKey === undefined && basicAuth === undefined) return NO_USERS
   const users: IdentifiedUser[] = []
   const subject = nameOf(jwt?.get('sub'))
@@ -49,13 +51,14 @@ export class UserMetrics {
   readonly #users = new Map<string, UserCounts>()
   #others: UserCounts | null = null
 
-  count(facts: ExchangeFacts): void {
-    const [user] = usersOf(facts)
+  /** Counts for the first user only. */
+  count(users: readonly IdentifiedUser[], llm: LlmFacts | undefined): void {
+    const user = users[0]
     if (user === undefined) return
     const counts = this.#countsOf(user)
     counts.requests++
-    counts.inputTokens += facts.llm?.inputTokens ?? 0
-    counts.outputTokens += facts.llm?.outputTokens ?? 0
+    counts.inputTokens += llm?.inputTokens ?? 0
+    counts.outputTokens += llm?.outputTokens ?? 0
   }
 
   collect(): MetricFamily[] {

@@ -64,6 +64,25 @@ buffer('answers expect: 100-continue itself', async () => {
   assert.not.match(backend.received, /expect/)
 })
 
+buffer(
+  'reads the body of grpc-web, but not of gRPC, whose messages may depend on responses',
+  async () => {
+    const backend = await stage.backend([{ wait: /slow/ }, { send: OK }], [{ wait: /slow/ }])
+    const gateway = await stage.gateway(routeTo(backend, POLICY))
+    const postOf = (type: string): string =>
+      POST.replace('host: a', `host: a\r\ncontent-type: application/${type}`)
+    const web = await stage.client(gateway)
+    web.send(`${postOf('grpc-web+proto')}very`)
+    await until('the bytes to be counted', () => bytesInFlight.retained === retained + 4)
+    assert.is(backend.connections.length, 0)
+    web.send('slow')
+    await web.until(/ok$/)
+    const grpc = await stage.client(gateway)
+    grpc.send(`${postOf('grpc+proto')}very`)
+    await backend.until((text) => text.endsWith('very'))
+  },
+)
+
 buffer('works with retry', async () => {
   const backend = await stage.backend(
     [{ wait: /slow/ }, { reset: true }],

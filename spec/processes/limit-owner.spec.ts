@@ -87,7 +87,11 @@ class Worker {
         : createSharedTokenLimitPolicy(this.rules, ownerClient)
     this.sent = sent
     this.leave = leave
-    limits.retain(new Set(this.rules))
+    limits.retain(this.names)
+  }
+
+  get names(): ReadonlyMap<RateLimitRule, string> {
+    return new Map(this.rules.map((rule) => [rule, rule.config.name]))
   }
 
   /** What the client gets: the status, and limit, remaining and reset. */
@@ -340,8 +344,8 @@ test('while the owner is silent, one request probes for all until it answers aga
   new LimitOwner(() => 0).workerStarted({ slot: 1, epoch: 1 }, there)
   refusals[2]!()
   await tries[0]
-  worker.limits.retain(new Set())
-  worker.limits.retain(new Set(worker.rules))
+  worker.limits.retain(new Map())
+  worker.limits.retain(worker.names)
   assert.ok((await worker.ask()).startsWith('200'))
   const answers = await soon(Promise.all([worker.ask(), worker.ask()]))
   assert.ok(answers.every((answer) => answer.startsWith('200')))

@@ -9,6 +9,7 @@ import {
   createSharedRateLimitPolicy,
   createSharedTokenLimitPolicy,
 } from '../../enforce/limit/shared-limits.ts'
+import type { CostHistory } from '../../enforce/limit/learned-costs.ts'
 import type { LimitRegistry } from '../../enforce/limit/limits.ts'
 import {
   createLocalRateLimitPolicy,
@@ -35,8 +36,11 @@ export interface RouteLimits {
 }
 
 export class LimitPlanner {
-  readonly rules = new Set<RateLimitRule>()
+  /** The rules of the plan with their names; a rule is shared with the active plan, so it keeps its own name for now. */
+  readonly rules = new Map<RateLimitRule, string>()
   readonly services = new Set<RateLimitService>()
+  /** What is learned about the tokens that these services count. */
+  readonly costHistories = new Set<CostHistory>()
   readonly #limits: LimitRegistry
   readonly #knownServices: RateLimitServices
   readonly #log: Log
@@ -61,7 +65,8 @@ export class LimitPlanner {
     const policies: Policy[] = []
     if (rules.length > 0) policies.push(this.#createRatePolicy(rules))
     if (tokens.length > 0) policies.push(this.#createTokenPolicy(tokens))
-    if (remoteRateLimit !== null) policies.push(...this.#createRemotePolicies(remoteRateLimit))
+    if (remoteRateLimit !== null)
+      policies.push(...this.#createRemotePolicies(owner, remoteRateLimit))
     const hasRemoteTokens =
       remoteRateLimit?.descriptors.some(({ counts }) => counts === 'tokens') === true
     const needsModel =
@@ -96,20 +101,22 @@ export class LimitPlanner {
     const name = config.name.replace(/^routes\[\d+\]\./, '')
     // Without its index: a limit that is inserted earlier in the list must not change the bucket.
     const list = name.replace(/\[\d+\]$/, '')
-    const rule = this.#limits.ruleFor(owner, { ...config, name: list })
-    // A kept limit may have moved in its list. Of equal limits, which are one rule, the first one names it.
-    if (!this.rules.has(rule)) rule.config = { ...config, name }
-    this.rules.add(rule)
+    const rule = this.#limits.ruleFor(owner, { ...config, name }, list)
+    // Of equal limits, which are one rule, the first one names it.
+    if (!this.rules.has(rule)) this.rules.set(rule, name)
     return rule
   }
 
-  #createRemotePolicies(config: RemoteLimitConfig): Policy[] {
+  #createRemotePolicies(owner: string, config: RemoteLimitConfig): Policy[] {
     const service = this.#knownServices.serviceFor(config.endpoint)
     this.services.add(service)
     // Also needed if only tokens are limited: it adds the headers of the service to the response.
     const policies: Policy[] = [createRemoteRateLimitPolicy(config, service, this.#log)]
-    if (config.descriptors.some(({ counts }) => counts === 'tokens'))
-      policies.push(createRemoteTokenLimitPolicy(config, service, this.#log))
+    if (config.descriptors.some(({ counts }) => counts === 'tokens')) {
+      const costs = this.#knownServices.costsFor(owner, config)
+      this.costHistories.add(costs)
+      policies.push(createRemoteTokenLimitPolicy(config, { service, costs }, this.#log))
+    }
     return policies
   }
 }

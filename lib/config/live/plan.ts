@@ -19,6 +19,7 @@ import type {
   RoutePolicies,
   UiConfig,
 } from '../config-types.ts'
+import type { CostHistory } from '../../enforce/limit/learned-costs.ts'
 import type { RateLimitRule } from '../../enforce/limit/limit-rule.ts'
 import type { Log } from '../../core/log.ts'
 import { isLoopback } from '../../core/addresses.ts'
@@ -96,8 +97,11 @@ export interface Plan {
   /** Keys of the origins that requests can be forwarded to. */
   readonly origins: ReadonlySet<string>
   readonly groups: ReadonlySet<McpGroup>
-  readonly rules: ReadonlySet<RateLimitRule>
+  /** The name of each limit: its place in the configuration. */
+  readonly rules: ReadonlyMap<RateLimitRule, string>
   readonly services: ReadonlySet<RateLimitService>
+  /** What is learned about the tokens that these services count. */
+  readonly costHistories: ReadonlySet<CostHistory>
   readonly health: BackendHealth
   /** Keys of routes and listeners with counters. */
   readonly metricKeys: ReadonlySet<string>
@@ -125,7 +129,7 @@ export function buildPlan(config: Config, shared: SharedResources, generation: n
     config.gateways.map((gateway) => [gateway.port, planner.planListeners(gateway)]),
   )
   const { origins, groups, health } = planner
-  const { rules, services } = planner.limits
+  const { rules, services, costHistories } = planner.limits
   const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
   const routes = listeners.flatMap((listener) => listener.routes)
   const backends = routes.flatMap((route) => route.backends)
@@ -141,6 +145,7 @@ export function buildPlan(config: Config, shared: SharedResources, generation: n
     groups,
     rules,
     services,
+    costHistories,
     health,
     metricKeys: new Set([...[...listeners, ...routes].map(({ key }) => key), ...uiKeys]),
     backends: new Set([...backends.map(({ key }) => key), ...uiKeys]),

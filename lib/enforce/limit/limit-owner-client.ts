@@ -89,8 +89,8 @@ export class LimitOwnerClient {
   }
 
   /** Tells the owner which rules this worker uses; it may drop the others unless another worker uses them. */
-  retainRules(rules: ReadonlySet<RateLimitRule>): void {
-    for (const rule of rules) this.ruleNumberOf(rule)
+  retainRules(rules: ReadonlyMap<RateLimitRule, unknown>): void {
+    for (const rule of rules.keys()) this.ruleNumberOf(rule)
     for (const [rule, number] of this.#numbers)
       if (!rules.has(rule)) {
         this.#numbers.delete(rule)

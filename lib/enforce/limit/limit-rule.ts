@@ -35,8 +35,7 @@ export type MillisecondClock = () => number
 export class RateLimitRule extends LimitBuckets {
   /** Unique, and the same as long as the configuration of the rule is the same. */
   readonly id: string
-  /** Only its name may change, when a reload moves the limit in its list. */
-  config: LimitConfig
+  #config: LimitConfig
   readonly now: MillisecondClock
   readonly decisions = createDecisionCounts()
 
@@ -48,8 +47,17 @@ export class RateLimitRule extends LimitBuckets {
       capacity,
     )
     this.id = id
-    this.config = config
+    this.#config = config
     this.now = now
+  }
+
+  get config(): LimitConfig {
+    return this.#config
+  }
+
+  /** When a reload that moved the limit in its list has become active; nothing else of a rule changes. */
+  rename(name: string): void {
+    if (name !== this.#config.name) this.#config = { ...this.#config, name }
   }
 
   bucketForExchange(exchange: Exchange, now: number): Bucket {

@@ -46,10 +46,10 @@ export class LimitRegistry {
     this.#capacity = createBucketCapacity(maxKeys)
   }
 
-  /** Returns the same rule for the same configuration; a changed limit starts with new buckets. */
-  ruleFor(owner: string, config: LimitConfig): RateLimitRule {
-    const { name, counts, amount, most, interval, key } = config
-    const identity = JSON.stringify([owner, name, counts, amount, most, interval, key?.source])
+  /** Returns the same rule for the same configuration in the same list; a changed limit starts with new buckets. */
+  ruleFor(owner: string, config: LimitConfig, list = config.name): RateLimitRule {
+    const { counts, amount, most, interval, key } = config
+    const identity = JSON.stringify([owner, list, counts, amount, most, interval, key?.source])
     let entry = this.#entries.get(identity)
     if (entry === undefined) {
       const id = hash('sha256', identity, 'base64url').slice(0, ID_LENGTH)
@@ -59,10 +59,17 @@ export class LimitRegistry {
     return entry.rule
   }
 
-  /** Removes all other limits; charges of running requests settle against their removed buckets. */
-  retain(rules: ReadonlySet<RateLimitRule>): void {
-    for (const [id, { rule }] of this.#entries) if (!rules.has(rule)) this.#entries.delete(id)
-    this.ownerClient?.retainRules(rules)
+  /**
+   * Keeps the limits of the active plan, with the names that they have in it, and removes all others; charges of running
+   * requests settle against their removed buckets.
+   */
+  retain(names: ReadonlyMap<RateLimitRule, string>): void {
+    for (const [id, { rule }] of this.#entries) {
+      const name = names.get(rule)
+      if (name === undefined) this.#entries.delete(id)
+      else rule.rename(name)
+    }
+    this.ownerClient?.retainRules(names)
   }
 
   /** Updates `status` from the process that counts; otherwise `status` shows what that process last reported. */

@@ -5,7 +5,7 @@ import type { Charge, Policy, TokenEstimate, TokenLimitPolicy } from '../../core
 import type { Bucket } from './bucket.ts'
 import { addRateLimitHeaders, createLimitReply, pickTighterAllowance } from './limit-headers.ts'
 import type { RateLimitRule } from './limit-rule.ts'
-import { LearningCharge } from './token-charge.ts'
+import { TokenCharge } from './token-charge.ts'
 
 /** Also needed when only tokens are limited: it adds the rate limit headers to responses. */
 export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Policy {
@@ -81,7 +81,7 @@ function createTokenCharge(
   bucket: Bucket,
   estimate: TokenEstimate,
 ): Charge {
-  const charge = new LearningCharge(costs, bucket, now)
+  const charge = new TokenCharge(costs, bucket, now)
   charge.raise(estimate)
   return charge
 }

@@ -9,11 +9,13 @@ import type { NetConnectOpts } from 'node:net'
 import type { EndpointAddress } from '../../config/config-types.ts'
 import { createDecisionCounts } from '../../config/limit-status.ts'
 import type { DecisionCounts } from '../../config/limit-status.ts'
+import type { RemoteLimitConfig } from '../../config/policy-types.ts'
 import { TCP_OPTIONS } from '../../core/bounds.ts'
 import type { Log } from '../../core/log.ts'
 import type { MetricLabels } from '../../core/metric-families.ts'
 import { PendingCounter } from '../../core/scheduling.ts'
 import type { CancellableCall } from '../../core/types.ts'
+import { CostHistory } from './learned-costs.ts'
 import { isRateLimitFailure, RateLimitCall } from './rate-limit-call.ts'
 import type {
   RateLimitCallOwner,
@@ -286,23 +288,43 @@ function endpointLabelOf(endpoint: EndpointAddress): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** All rate limit services in use; policies with the same service share its connection. */
+/** All rate limit services in use, and what was learned about token costs. It outlives configuration reloads. */
 export class RateLimitServices {
   readonly #log: Log
   /** Also counts the streams of removed services. */
   readonly #pending = new PendingCounter()
   readonly #services = new Map<string, RateLimitService>()
+  /** By the identity of the policy. */
+  readonly #costs = new Map<string, CostHistory>()
 
   constructor(log: Log) {
     this.#log = log
   }
 
+  /** Policies with the same service share its connection. */
   serviceFor(endpoint: EndpointAddress): RateLimitService {
     const created = new RateLimitService(endpoint, this.#log, performance, this.#pending)
     const known = this.#services.get(created.label)
     if (known !== undefined) return known
     this.#services.set(created.label, created)
     return created
+  }
+
+  /** Returns the same history for the same token descriptors of an owner; a changed policy starts with a new one. */
+  costsFor(owner: string, { endpoint, domain, descriptors }: RemoteLimitConfig): CostHistory {
+    const tokens = descriptors
+      .filter(({ counts }) => counts === 'tokens')
+      .map(({ entries, cost, limitOverride }) => [
+        entries.map(({ key, value }) => [key, value.source]),
+        cost?.source,
+        limitOverride?.source,
+      ])
+    const identity = JSON.stringify([owner, endpointLabelOf(endpoint), domain, tokens])
+    const known = this.#costs.get(identity)
+    if (known !== undefined) return known
+    const costs = new CostHistory('one')
+    this.#costs.set(identity, costs)
+    return costs
   }
 
   get decisions(): (readonly [MetricLabels, DecisionCounts])[] {
@@ -312,8 +334,10 @@ export class RateLimitServices {
     ])
   }
 
-  /** Removes all other services; running requests can still use them. */
-  retain(services: ReadonlySet<RateLimitService>): void {
+  /** Removes all other services and histories; running requests can still use them. */
+  retain(services: ReadonlySet<RateLimitService>, histories: ReadonlySet<CostHistory>): void {
+    for (const [identity, costs] of this.#costs)
+      if (!histories.has(costs)) this.#costs.delete(identity)
     for (const [label, service] of this.#services) {
       if (services.has(service)) continue
       this.#services.delete(label)

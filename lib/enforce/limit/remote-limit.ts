@@ -23,8 +23,7 @@ import type { Expression } from '../../expressions/compile.ts'
 import { ExpressionView } from '../../expressions/exchange-view.ts'
 import { celToJson } from '../../expressions/json-values.ts'
 import { isForbiddenTrailer } from '../../http/header-fields.ts'
-import { CostHistory } from './learned-costs.ts'
-import type { LearningBucket } from './learned-costs.ts'
+import type { CostHistory, LearningBucket } from './learned-costs.ts'
 import { addRateLimitHeaders, pickTighterAllowance } from './limit-headers.ts'
 import { isRateLimitFailure } from './rate-limit-call.ts'
 import type { RateLimitResult } from './rate-limit-call.ts'
@@ -67,17 +66,22 @@ export function createRemoteRateLimitPolicy(
   }
 }
 
+/** Where the tokens of a policy are counted, and what was learned about their costs; both outlive a reload. */
+interface RemoteTokenCounter {
+  readonly service: RateLimitService
+  readonly costs: CostHistory
+}
+
 /**
  * Admission asks for `ADMISSION_HITS` only, because the service would deny an estimate larger than what is left: the request
  * that overshoots the budget passes (§8). The rest of the estimate follows at once, without waiting for the answer.
  */
 export function createRemoteTokenLimitPolicy(
   config: RemoteLimitConfig,
-  service: RateLimitService,
+  { service, costs }: RemoteTokenCounter,
   log: Log,
 ): TokenLimitPolicy {
   const tokenDescriptors = config.descriptors.filter(({ counts }) => counts === 'tokens')
-  const costs = new CostHistory('one')
   return {
     kind: 'tokenLimit',
     admit(exchange, estimate) {

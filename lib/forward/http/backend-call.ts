@@ -6,6 +6,7 @@ import { GatewayError } from '../../core/errors.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { RequestHead } from '../../core/head.ts'
 import type { Attempt, Body, CancellableCall, ExchangeClient, Reply } from '../../core/types.ts'
+import { isGrpcType } from '../../http/header-fields.ts'
 import { ReplayBody } from '../replay-body.ts'
 
 /** The part of an exchange that a call needs; requests that the gateway makes itself have only this part. */
@@ -23,8 +24,6 @@ const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set([
   'PUT',
   'DELETE',
 ])
-
-const GRPC_TYPE = /^application\/grpc(?:$|[+;])/i
 
 /** The queue, dial, connection or stream that has a call now, and can abort it. */
 export interface CallHolder {
@@ -76,11 +75,10 @@ export class HttpCall implements CancellableCall {
     return IDEMPOTENT_METHODS.has(this.exchange.request.method)
   }
 
-  /** gRPC exists only over HTTP/2; `application/grpc-web` is another protocol. */
+  /** gRPC exists only over HTTP/2. */
   get isGrpc(): boolean {
     const { request } = this.exchange
-    if (request.version !== 'HTTP/2') return false
-    return GRPC_TYPE.test(request.get('content-type') ?? '')
+    return request.version === 'HTTP/2' && isGrpcType(request.get('content-type'))
   }
 
   /** Keeps a bounded copy of the body, for a session that may refuse the stream. */

@@ -14,7 +14,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
 import type { Sweepable } from '../../core/sweeper.ts'
 import type { Body, Outcome } from '../../core/types.ts'
-import { isForbiddenTrailer } from '../../http/header-fields.ts'
+import { isForbiddenTrailer, isGrpcType } from '../../http/header-fields.ts'
 import {
   Http2Body,
   Http2Sink,
@@ -347,7 +347,6 @@ function http2RequestHeadersOf(
   headers[':scheme'] = scheme
   headers[':authority'] = host ?? request.receivedAuthority
   addHttp2Fields(headers, request, BACKEND_OMITTED_FIELDS)
-  if (request.get('content-type')?.startsWith('application/grpc') === true)
-    headers['te'] = 'trailers'
+  if (isGrpcType(request.get('content-type'))) headers['te'] = 'trailers'
   return headers
 }

@@ -1,24 +1,21 @@
 // Removes the models that an API key may not use from the list of models of a provider.
 
-import { bytesInFlight } from '../../core/byte-budgets.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import { BytesBody } from '../../core/replies.ts'
-import type { Attempt, Body, Outcome, Reply, Sink } from '../../core/types.ts'
-import { ByteBuffer } from '../../text/byte-buffer.ts'
+import type { Attempt, Body, Reply } from '../../core/types.ts'
+import { WholeBodyReader } from '../../http/read-whole-body.ts'
 import { findBestModelName } from './provider-catalogue.ts'
 
 /** The lists of providers have some hundred KB at most; a longer one is not forwarded. */
 const MAX_MODEL_LIST_BYTES = 4_194_304
 
 /** An attempt whose response is a list of models. What cannot be filtered is not forwarded. */
-export class ModelListAttempt implements Attempt, Sink {
+export class ModelListAttempt implements Attempt {
   readonly body: Body
   readonly #exchange: Exchange
   readonly #attempt: Attempt
   readonly #allowed: readonly string[]
-  readonly #buffer = new ByteBuffer()
-  #reply: Reply | null = null
 
   constructor(exchange: Exchange, attempt: Attempt, allowed: readonly string[]) {
     this.body = attempt.body
@@ -35,54 +32,36 @@ export class ModelListAttempt implements Attempt, Sink {
 
   answer(reply: Reply): void {
     if (reply.head.status !== 200) return this.#attempt.answer(reply)
-    this.#reply = reply
+    const refuse = (reason: string): void => {
+      reply.body.cancel()
+      this.#refuse(reason)
+    }
+    const bounds = { maxBytes: MAX_MODEL_LIST_BYTES, sharedBudget: null }
+    const reader = new WholeBodyReader(reply.body, bounds, {
+      onBody: (bytes) => this.#answerFiltered(reply, bytes),
+      onTooLarge: () => refuse(`the list of models has more than ${MAX_MODEL_LIST_BYTES} bytes`),
+      onNoRoom: () => refuse('too many bytes are being read'),
+      onCut: () => this.#refuse('the list of models was cut'),
+    })
     this.#exchange.pendingCall = {
       cancel: () => {
-        this.#finish()
+        reader.abandon()
         reply.body.cancel()
       },
     }
-    reply.body.start(this, 'content')
+    reader.start()
   }
 
-  write(bytes: Buffer, from: number, to: number): boolean {
-    const reply = this.#reply
-    if (reply === null) return true
-    if (this.#buffer.length + to - from > MAX_MODEL_LIST_BYTES) {
-      this.#refuse(`the list of models has more than ${MAX_MODEL_LIST_BYTES} bytes`)
-      reply.body.cancel()
-      return true
-    }
-    bytesInFlight.retained += to - from
-    this.#buffer.append(bytes, from, to)
-    return true
-  }
-
-  end(): void {
-    const reply = this.#reply
-    if (reply === null) return
-    const bytes = this.#finish()
+  #answerFiltered({ head }: Reply, bytes: Buffer): void {
     const filtered = filterModelList(bytes, this.#allowed)
     if (filtered === null) return this.#refuse('the list of models cannot be read')
-    const { head } = reply
     head.remove('transfer-encoding')
     head.set('content-length', String(filtered.length))
     this.#attempt.answer({ head, body: new BytesBody(filtered), tunnel: null })
   }
 
-  cut(_outcome: Outcome): void {
-    if (this.#reply !== null) this.#refuse('the list of models was cut')
-  }
-
   #refuse(reason: string): void {
-    this.#finish()
     this.#attempt.fail(new GatewayError('BACKEND_INVALID', `upstream call failed: ${reason}`))
-  }
-
-  #finish(): Buffer {
-    this.#reply = null
-    bytesInFlight.retained -= this.#buffer.length
-    return this.#buffer.take()
   }
 }
 

@@ -107,7 +107,7 @@ export class McpGroups implements McpGroupContext {
     if (freed < missing) return false
     const now = performance.now()
     for (const session of evicted) {
-      this.children.evict(session.label)
+      this.children.evict(session)
       const idle = Math.round((now - session.used) / 1000)
       session.end(`evicted after ${idle} s without a request, because of config.mcp.${limit}`)
     }

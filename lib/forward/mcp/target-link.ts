@@ -46,6 +46,8 @@ export interface TargetLink {
 
 /** Receives the events of a link, always from the event loop and never inside a call to the link. */
 export interface TargetLinkOwner {
+  /** The session, which tells its children from those of others; labels may be equal. */
+  readonly session: object
   /** Identifies the session in the log. */
   readonly label: string
   /**

@@ -101,7 +101,7 @@ test('keeps the remaining quota of the tightest bucket, one point every two seco
     [3000, 9],
   ])
   assert.equal(second!.history[0], [1000, 12])
-  world.limits.retain(new Set([other]))
+  world.limits.retain(new Map([[other, other.config.name]]))
   world.passes(2000)
   assert.is(world.history.pointsOf(first!.id).length, 0)
   assert.is(world.history.pointsOf(second!.id).length, 3)

@@ -56,7 +56,7 @@ standing('removes limits that are no longer configured', () => {
   const limits = new LimitRegistry()
   const kept = limits.ruleFor('route/a', limitOf())
   const dropped = limits.ruleFor('route/b', limitOf())
-  limits.retain(new Set([kept]))
+  limits.retain(new Map([[kept, kept.config.name]]))
   assert.is(limits.ruleFor('route/a', limitOf()), kept)
   assert.is.not(limits.ruleFor('route/b', limitOf()), dropped)
 })

@@ -230,7 +230,7 @@ limiting('keeps its counts when the configuration is reloaded', () => {
   stage.ask()
   const again = new Stage('requests: 2, unit: Minutes')
   const rules = again.configs.map((config) => stage.limits.ruleFor('route', config))
-  stage.limits.retain(new Set(rules))
+  stage.limits.retain(new Map(rules.map((rule) => [rule, rule.config.name])))
   const policy = createLocalRateLimitPolicy(rules)
   const words = [1, 2].map(() => replyOrPass(policy, stage.exchange())?.head.status)
   assert.equal(words, [undefined, 429])

@@ -4,7 +4,9 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
+import { CostHistory } from '../../../lib/enforce/limit/learned-costs.ts'
 import { TokenCharge } from '../../../lib/enforce/limit/token-charge.ts'
+import type { TokenEstimate } from '../../../lib/core/types.ts'
 import { fc } from '../../support/fast-check.ts'
 
 const balance = suite('bucket properties')
@@ -132,6 +134,13 @@ const ANY: fc.Arbitrary<Terms> = fc
   .tuple(AMOUNT, fc.oneof(fc.nat(60), fc.constantFrom(0, 10, 50)))
   .map(([amount, burst]) => ({ amount, maxLevel: amount + burst }))
 
+/** The cost of a request without input is not learned, so its estimate is what is taken. */
+const NOTHING_LEARNED = new CostHistory('one')
+
+function estimateOf(tokens: number): TokenEstimate {
+  return { model: null, input: 0, output: tokens, maxOutput: null }
+}
+
 /** A bucket and its ledger, which run the same steps. */
 class Pair {
   readonly terms: Terms
@@ -164,8 +173,8 @@ class Pair {
     const isOpen = this.bucket.isOpen(this.ledger.time)
     assert.is(isOpen, this.ledger.admit(tokens))
     if (!isOpen) return
-    const charge = new TokenCharge(this.bucket, () => this.ledger.time)
-    charge.raise(tokens)
+    const charge = new TokenCharge(NOTHING_LEARNED, this.bucket, () => this.ledger.time)
+    charge.raise(estimateOf(tokens))
     this.#charges.push(charge)
   }
 
@@ -175,7 +184,7 @@ class Pair {
     const [charge, own] = [this.#charges[at]!, line.isSettled ? 0 : line.owed]
     switch (step.kind) {
       case 'raise':
-        charge.raise(step.tokens)
+        charge.raise(estimateOf(line.taken + step.tokens))
         return ledger.raise(at, step.tokens)
       case 'settle':
         charge.settle({ input: step.input, output: step.output, basis: 'counted' })
@@ -237,7 +246,7 @@ balance('admits requests at one point in time only while something remains', () 
         for (const estimate of estimates) {
           assert.is(bucket.isOpen(0), spent < maxLevel)
           if (spent >= maxLevel) break
-          new TokenCharge(bucket, () => 0).raise(estimate)
+          new TokenCharge(NOTHING_LEARNED, bucket, () => 0).raise(estimateOf(estimate))
           spent += estimate
         }
         // All but the last fit in the budget, so only the last can overshoot.

@@ -321,7 +321,7 @@ client('is shared by all policies with the same endpoint', async () => {
   const other = services.serviceFor({ kind: 'tcp', host: '::1', port: 1 })
   assert.is(other.label, '[::1]:1')
   assert.is(await ask(service), 'ok')
-  services.retain(new Set([other]))
+  services.retain(new Set([other]), new Set())
   await deadline(once(raw.sockets[0]!, 'close'), WAIT_MS, 'a forgotten connection to end')
   assert.is(services.serviceFor({ kind: 'tcp', host: '::1', port: 1 }), other)
   assert.is.not(services.serviceFor(raw.endpoint), service)

@@ -15,6 +15,7 @@ import {
   createRemoteRateLimitPolicy,
   createRemoteTokenLimitPolicy,
 } from '../../../lib/enforce/limit/remote-limit.ts'
+import { CostHistory } from '../../../lib/enforce/limit/learned-costs.ts'
 import { RateLimitService } from '../../../lib/enforce/limit/rate-limit-service.ts'
 import { admit } from '../../../lib/enforce/run-policies.ts'
 import { ungatedConfig, routeText, firstListener } from '../../support/config.ts'
@@ -41,7 +42,12 @@ export class Limited {
     const { remoteRateLimit } = firstListener(ungatedConfig(text)).routes[0]!.policies
     this.service = new RateLimitService(endpoint, this.log)
     this.policy = createRemoteRateLimitPolicy(remoteRateLimit!, this.service, this.log)
-    this.meter = createRemoteTokenLimitPolicy(remoteRateLimit!, this.service, this.log)
+    const costs = new CostHistory('one')
+    this.meter = createRemoteTokenLimitPolicy(
+      remoteRateLimit!,
+      { service: this.service, costs },
+      this.log,
+    )
   }
 
   close(): void {

@@ -1,8 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
+import { CostHistory } from '../../../lib/enforce/limit/learned-costs.ts'
 import { TokenCharge } from '../../../lib/enforce/limit/token-charge.ts'
 import type { TokenCost } from '../../../lib/core/types.ts'
+import { estimateFor } from '../../support/llm/estimates.ts'
 
 const charging = suite('token charge')
 
@@ -20,8 +22,8 @@ class Stage {
   }
 
   charge(estimate: number): TokenCharge {
-    const charge = new TokenCharge(this.bucket, () => this.time)
-    charge.raise(estimate)
+    const charge = new TokenCharge(new CostHistory('one'), this.bucket, () => this.time)
+    charge.raise(estimateFor(estimate))
     return charge
   }
 
@@ -50,15 +52,16 @@ charging('settles once; later calls change nothing', () => {
   charge.settle(costOf(20))
   charge.settle(costOf(90))
   charge.settle(costOf(0))
-  charge.raise(50)
+  charge.raise(estimateFor(50))
   assert.is(stage.left, 80)
 })
 
-charging('takes more with each raise', () => {
+charging('takes what a raise exceeds the one before', () => {
   const stage = new Stage()
   const charge = stage.charge(10)
-  charge.raise(20)
-  charge.raise(5)
+  charge.raise(estimateFor(30))
+  charge.raise(estimateFor(35))
+  charge.raise(estimateFor(20))
   assert.is(stage.left, 65)
   charge.settle(costOf(12))
   assert.is(stage.left, 88)
@@ -67,7 +70,7 @@ charging('takes more with each raise', () => {
 charging('changes nothing when it settles with its own estimate', () => {
   const stage = new Stage()
   const charge = stage.charge(10)
-  charge.raise(5)
+  charge.raise(estimateFor(15))
   charge.settle({ input: 15, output: 0, basis: 'estimated' })
   assert.is(stage.left, 85)
 })
@@ -121,7 +124,7 @@ charging('refunds what it took in this window, and no more', () => {
   const stage = new Stage()
   const charge = stage.charge(50)
   stage.time = 1000
-  charge.raise(20)
+  charge.raise(estimateFor(70))
   stage.charge(70)
   assert.is(stage.left, 10)
   charge.settle(costOf(10))
@@ -143,7 +146,7 @@ charging('does not open an overdrawn bucket by the refund of another charge', ()
 charging('counts invalid numbers as 0, and bounds large ones', () => {
   const stage = new Stage()
   stage.charge(NaN).settle(costOf(NaN, -5))
-  stage.charge(-10).raise(-10)
+  stage.charge(-10).raise(estimateFor(-10))
   assert.is(stage.left, 100)
   stage.charge(1).settle(costOf(Infinity, Infinity))
   assert.is(stage.left, 0)

@@ -109,6 +109,6 @@ export async function staged(
 
 /** The tokens left in the shared bucket of a limit; `at` is its position in the order of creation. */
 export function remainingTokens({ plan }: RunningGateway, at = 0): number {
-  const { shared, now } = [...plan.rules][at] as RateLimitRule
+  const { shared, now } = [...plan.rules.keys()][at] as RateLimitRule
   return shared.remaining(now())
 }

@@ -336,6 +336,7 @@ export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepab
 
   #createTargetOwner(name: string): SessionTargetOwner {
     return {
+      session: this,
       label: this.label,
       initializeMessage: () => this.initializeMessage,
       startTimeout: this.group.limits.startTimeout,

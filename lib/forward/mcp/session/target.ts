@@ -33,6 +33,8 @@ export interface TargetResponseWaiter {
 
 /** The session, as its targets see it. */
 export interface SessionTargetOwner {
+  /** The session, which tells its children from those of others; labels may be equal. */
+  readonly session: object
   /** Identifies the session in the log. */
   readonly label: string
   /** The client's `initialize`, which is sent at every start. */
@@ -212,6 +214,7 @@ export class SessionTarget {
       }
     }
     return {
+      session: this.#owner.session,
       label: this.#owner.label,
       received: (message, number) => {
         if (isCurrent()) guarded(() => this.#received(message, number))

@@ -45,6 +45,7 @@ const BIG_READ_BYTES = 32_768
 export class McpChildProcess implements TargetLink, LineOwner {
   readonly target: string
   readonly pid: number
+  readonly session: object
   /** Identifies the session in the log. */
   readonly label: string
   /** On the clock of `performance.now()`. */
@@ -84,6 +85,7 @@ export class McpChildProcess implements TargetLink, LineOwner {
     this.#config = target
     this.#process = process
     this.#owner = owner
+    this.session = owner.session
     this.label = owner.label
     const logFields: LogValue[] = [
       'target',

@@ -70,9 +70,9 @@ export class ChildProcesses implements ChildProcessOwner, Iterable<ChildProcessV
     return Math.min(this.#maxChildren, MAX_EVICTED_CHILDREN) - this.#evicted.size
   }
 
-  /** The session with this label is about to end to make room for another. */
-  evict(label: string): void {
-    for (const child of this.#alive) if (child.label === label) this.#evicted.add(child)
+  /** This session is about to end to make room for another. */
+  evict(session: object): void {
+    for (const child of this.#alive) if (child.session === session) this.#evicted.add(child)
   }
 
   /** Returns a link to a new child, or the reason why the gateway starts none now. */

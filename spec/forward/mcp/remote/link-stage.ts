@@ -64,6 +64,7 @@ export function remoteAt(
 
 /** Records the events of a link as text, in order; `on` may react at once. */
 export class LinkRecorder implements TargetLinkOwner {
+  readonly session = {}
   readonly label = 'spec'
   readonly recorded: string[] = []
   readonly replies: Reply[] = []

@@ -72,6 +72,20 @@ test(
   { maxChildren: 2 },
 )
 
+test(
+  'does not count the children of an evicted session, and counts those of another with the same label',
+  async (harness) => {
+    const [evicted, other] = [new Owner(), new Owner()]
+    assert.is(evicted.label, other.label)
+    for (const owner of [evicted, other]) harness.open(owner, 'echo')
+    assert.is(harness.children.left, 0)
+    harness.children.evict(evicted.session)
+    assert.is(harness.children.left, 1)
+    assert.is(harness.children.evictable, 1)
+  },
+  { maxChildren: 2 },
+)
+
 test('reports why a command cannot be started, and does not count it', async (harness) => {
   const commands = [
     ['no-such-command', 'spawn no-such-command ENOENT'],

@@ -23,6 +23,7 @@ export const QUICK: GracePeriods = { stdin: 300, term: 300, drain: 300 }
 export const NEVER: GracePeriods = { stdin: 600_000, term: 600_000, drain: 300 }
 
 export class Owner implements TargetLinkOwner {
+  readonly session = {}
   readonly label = 'spec'
   readonly messages: string[] = []
   readonly failures: [number: number, reason: string][] = []
