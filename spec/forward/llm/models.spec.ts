@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
-import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
+import { answers, chatOf, LlmBackend, LlmStream } from '../../support/llm-backend.ts'
 import { aiRoute, chatAsking, post, staged } from '../../support/llm/asking.ts'
 import type { LlmResponse } from '../../support/llm/asking.ts'
 
@@ -225,10 +225,17 @@ models('that the API key may not use are removed from the list of a provider', a
   // What cannot be filtered is not forwarded.
   for (const list of ['{"data":', 'no list', { data: [], x: 'x'.repeat(5_000_000) }])
     assert.is((await get('few', list)).status, 503)
+  const broken = new LlmStream({ 'content-type': 'application/json' })
+  backend.answer(broken.answer)
+  const fields = { 'x-api-key': 'few' }
+  const cut = post(gateway, '', { path: '/v1/models', method: 'GET', fields })
+  await broken.opened()
+  await broken.send('{"data":[')
+  broken.cut()
+  assert.is((await cut).status, 503)
   assert.is((await get('few', { id: 'x' }, '/v1/models/x')).status, 200)
   assert.is((await get('few', { id: 'y' }, '/v1/models/y')).status, 404)
   backend.answer(answers.fails(401))
-  const fields = { 'x-api-key': 'few' }
   assert.is((await post(gateway, '', { path: '/v1/models', method: 'GET', fields })).status, 401)
 })
 
