@@ -40,13 +40,16 @@ function modifyHeaders(fields: HeaderFields, { add, set, remove }: HeaderModifie
 }
 
 export function createTransformationPolicy({ request, response }: TransformationsConfig): Policy {
+  const names = [...(request?.set ?? []), ...(request?.add ?? [])].map(({ name }) => name)
+  const setsCredential = findHeaderSecrets(names.map((name) => [name, ''])).length > 0
   return {
     kind: 'transformations',
     ...(request === null
       ? {}
       : {
           request(exchange: Exchange) {
-            applyTransformation(request, exchange, exchange.request)
+            const { set, add } = applyTransformation(request, exchange, exchange.request)
+            if (setsCredential) exchange.addSecrets(findHeaderSecrets([...set, ...add]))
             return undefined
           },
         }),
@@ -60,14 +63,17 @@ export function createTransformationPolicy({ request, response }: Transformation
   }
 }
 
+/** Returns the headers with their computed values. */
 function applyTransformation(
   config: TransformationConfig,
   exchange: Exchange,
   fields: HeaderFields,
-): void {
+): HeaderModifierConfig {
   const view = new ExpressionView(exchange, exchange.facts ?? undefined)
   if (exchange.trace !== null) traceExpressionFaults(exchange.trace, config, view)
-  modifyHeaders(fields, computeHeaders(config, view))
+  const computed = computeHeaders(config, view)
+  modifyHeaders(fields, computed)
+  return computed
 }
 
 /** Records each expression that failed, for which the header is omitted. */

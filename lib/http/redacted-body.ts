@@ -58,14 +58,14 @@ export function redactReply(reply: Reply, secrets: readonly Secret[]): Reply {
   const hidden = new HiddenTexts(secrets)
   redactFields(head, hidden)
   if (body.framing === 'none' || tunnel !== null) return reply
-  const encoding = (head.get('content-encoding') ?? '').trim().toLowerCase()
-  if (encoding === '' || encoding === 'identity') {
+  const codings = listCodings(head)
+  if (codings.length === 0) {
     if (body.framing !== 'length') head.remove('transfer-encoding')
     return { head, body: new RedactedBody(body, hidden), tunnel }
   }
   head.remove('content-length')
   head.remove('transfer-encoding')
-  const codec = CODECS.get(encoding)
+  const codec = codings.length === 1 ? CODECS.get(codings[0]!) : undefined
   if (codec !== undefined)
     return { head, body: new RedactedCompressedBody(body, hidden, codec), tunnel }
   body.cancel()
@@ -73,6 +73,12 @@ export function redactReply(reply: Reply, secrets: readonly Secret[]): Reply {
   head.set('content-type', 'text/plain')
   head.set('content-length', String(WITHHELD.length))
   return { head, body: new BytesBody(WITHHELD), tunnel }
+}
+
+/** The codings of a body in their order; the field may be repeated. */
+function listCodings(head: HeaderFields): string[] {
+  const names = head.getAll('content-encoding').join(',').toLowerCase().split(',')
+  return names.map((name) => name.trim()).filter((name) => name !== '' && name !== 'identity')
 }
 
 function redactFields(head: HeaderFields, hidden: HiddenTexts): void {

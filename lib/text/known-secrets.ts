@@ -80,9 +80,14 @@ export function encodeSecret(value: string): string[] {
   const wellFormed = bytes.toString()
   const percent = encodeURIComponent(wellFormed)
   const lowerPercent = percent.replace(/%../g, (escape) => escape.toLowerCase())
+  const json = JSON.stringify(wellFormed).slice(1, -1)
   const texts = [
     bytes.toString('latin1'),
-    Buffer.from(JSON.stringify(wellFormed).slice(1, -1)).toString('latin1'),
+    ...[json, json.replaceAll('/', '\\/'), escapeSpecialCharacters(json)].map((text) =>
+      Buffer.from(text).toString('latin1'),
+    ),
+    bytes.toString('hex'),
+    bytes.toString('hex').toUpperCase(),
     percent,
     lowerPercent,
     percent.replaceAll('%20', '+'),
@@ -93,6 +98,17 @@ export function encodeSecret(value: string): string[] {
   const base64 = [0, 1, 2].map((shift) => encodeShifted(bytes, shift))
   const url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))
   return [...new Set([...texts, ...base64, ...url])]
+}
+
+/** As serialisers write JSON that may be part of HTML. */
+function escapeSpecialCharacters(json: string): string {
+  return json.replace(/\\"|[&'+<>`]/g, (found) => {
+    const code = found
+      .charCodeAt(found.length - 1)
+      .toString(16)
+      .toUpperCase()
+    return `\\u${code.padStart(4, '0')}`
+  })
 }
 
 /** The base64 digits that the bytes determine when `shift` other bytes precede them. */

@@ -50,10 +50,22 @@ redacted('hides a key with quotes and spaces in JSON and in queries in either ca
   const key = 'p"w d/e'
   const percent = encodeURIComponent(key)
   const lower = percent.replace(/%../g, (escape) => escape.toLowerCase())
-  for (const form of [JSON.stringify(key).slice(1, -1), lower, percent.replaceAll('%20', '+')]) {
+  const json = JSON.stringify(key).slice(1, -1)
+  const forms = [json, json.replace('/', '\\/'), 'p\\u0022w d/e', Buffer.from(key).toString('hex')]
+  for (const form of [...forms, lower, percent.replaceAll('%20', '+')]) {
     const { sink } = relayed([Buffer.from(`bad key ${form}.`)], [], null, [new Secret(key)])
     assert.is(sink.text, `bad key ${'*'.repeat(form.length)}.`)
   }
+})
+
+redacted('withholds a body with several codings, also in repeated fields', () => {
+  const fields: [string, string][] = [
+    ['content-encoding', 'identity'],
+    ['content-encoding', 'gzip, gzip'],
+  ]
+  const { sink, head } = relayed([], fields)
+  assert.match(sink.text, 'withholds this error body')
+  assert.not.ok(head.has('content-encoding'))
 })
 
 redacted('leaves a body without a key unchanged', () => {
