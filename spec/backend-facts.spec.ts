@@ -97,7 +97,7 @@ facts('rules of MCP and LLM backends read the name of their backend', async () =
   const rule = `authorization: { rules: ['${ALL} == "${KEY}0 ai llm"'] }`
   const mock = `{ ai: { name: mock, provider: { mock: {} } }, policies: { ${rule} } }`
   const gateway = await stage.gateway(routeOf([mock]))
-  assert.is((await ask(gateway, 'GET /v1/models HTTP/1.1')).status, 200)
+  assert.is((await ask(gateway, 'GET http://localhost/v1/models HTTP/1.1')).status, 200)
 })
 
 facts.run()
