@@ -79,7 +79,8 @@ export class Judged {
       this.#program?.signal('SIGTERM')
       await this.#program?.exit()
       const left = processesWith(this.#mark)
-      if (left.length > 0) throw new Error(`the gateway left children behind: ${left.join()}`)
+      if (left.length > 0)
+        throw new Error(`children of the gateway are still running: ${left.join()}`)
     } finally {
       await this.#program?.kill()
       this.folder.close()
